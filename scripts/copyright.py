@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prints a package's copyright file in Debian's form (DEP-5): of the extension, and of every crate
-and data file that is compiled into its library.
+"""Prints a package's copyright file in Debian's form (DEP-5): of the extension or of the Python
+package, and of every crate and data file that is compiled into its library.
 
-Usage: copyright.py FEATURE, such as pg15
+Usage: copyright.py FEATURE, such as pg15, or copyright.py python
 """
 import json
 import os
@@ -18,6 +18,9 @@ LICENCES = {
     "BSL-1.0": "BSL-1.0",
     "Unicode-3.0": "Unicode-3.0",
     "PostgreSQL": "PostgreSQL",
+    "BSD-3-Clause": "BSD-3-Clause",
+    "BSD-2-Clause": "BSD-2-Clause",
+    "Apache-2.0": "Apache-2.0",
 }
 
 # Whose crates these are, where neither their licence files nor Cargo.toml say it.
@@ -94,14 +97,19 @@ BEGINNINGS = {
     "Zlib": "This software is provided 'as-is'",
     "BSL-1.0": "Permission is hereby granted",
     "Unicode-3.0": "NOTICE TO USER",
+    "BSD-2-Clause": "Redistribution and use",
 }
 
 
 def linked_crates(feature):
     """The packages, as `cargo metadata` gives them, whose code is linked into the library."""
-    options = ["--locked", "--no-default-features", "--features", feature]
+    options = ["--locked"]
+    package = ["-p", "simhash-python"]
+    if feature != "python":
+        options += ["--no-default-features", "--features", feature]
+        package = []
     tree = subprocess.run(
-        ["cargo", "tree", *options, "--edges", "normal,no-proc-macro", "--prefix", "none",
+        ["cargo", "tree", *options, *package, "--edges", "normal,no-proc-macro", "--prefix", "none",
          "--format", "{p}"],
         check=True, capture_output=True, text=True).stdout
     names = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
@@ -140,6 +148,16 @@ def licence_files(crate):
     return texts
 
 
+def notice(crate):
+    """The NOTICE of a crate that is used under the Apache License, which asks to repeat it."""
+    directory = os.path.dirname(crate["manifest_path"])
+    for name in sorted(os.listdir(directory)):
+        if "Apache-2.0" in used_under(crate) and name.upper().startswith("NOTICE"):
+            with open(os.path.join(directory, name), encoding="utf-8") as file:
+                return file.read().strip()
+    return None
+
+
 def holders(crate):
     """Who has the copyright of a crate, and since when."""
     if crate["name"] in HOLDERS:
@@ -164,6 +182,18 @@ def licence_text(name, crates):
                 if beginning in text and "----" not in text:
                     return text[text.index(beginning):].strip()
     sys.exit(f"no crate has the text of {name}")
+
+
+def apache_licence(crates):
+    """The Apache License, Version 2.0, as the first crate has it."""
+    for crate in crates:
+        path = os.path.join(os.path.dirname(crate["manifest_path"]), "LICENSE-APACHE")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            if "END OF TERMS AND CONDITIONS" in text:
+                return text.strip("\n")
+    sys.exit("no crate has the text of the Apache License")
 
 
 def libm_notices(crates):
@@ -203,7 +233,10 @@ def stanza(files, copyright_lines, licences, comment=None):
 
 
 def main():
-    crates = linked_crates(sys.argv[1])
+    feature = sys.argv[1]
+    crates = linked_crates(feature)
+    # The Python package has no code of PostgreSQL's, and goes where Debian's licences are not.
+    data = [entry for entry in DATA if feature != "python" or entry[2] != "PostgreSQL-server"]
     with open("LICENSE", encoding="utf-8") as file:
         own_copyright, own_text = file.read().split("\n", 1)
     own = [re.sub(r"Copyright \(c\) (\d+), ", r"\1 ", own_copyright)]
@@ -221,13 +254,15 @@ Comment:
         if crate["name"] == "libm":
             licences.append("libm-notices")
         paragraphs.append(stanza(f"cargo/{crate['name']}-{crate['version']}/*", holders(crate),
-                                 licences))
+                                 licences, notice(crate)))
     paragraphs += [stanza(files, lines, [licence], comment)
-                   for files, lines, licence, comment in DATA]
-    texts = {name: licence_text(name, crates) for name in BEGINNINGS}
-    texts["Apache-2.0"] = APACHE
+                   for files, lines, licence, comment in data]
+    used = {licence for crate in crates if crate["source"] for licence in used_under(crate)}
+    texts = {name: licence_text(name, crates) for name in BEGINNINGS if name in used}
+    texts["Apache-2.0"] = apache_licence(crates) if feature == "python" else APACHE
+    if feature != "python":
+        texts["PostgreSQL-server"] = POSTGRESQL_SERVER
     texts["PostgreSQL"] = own_text.strip()
-    texts["PostgreSQL-server"] = POSTGRESQL_SERVER
     texts["libm-notices"] = libm_notices(crates)
     with open("packaging/icu_dictionaries.txt", encoding="utf-8") as file:
         texts["ICU-dictionaries"] = file.read().strip()

@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
 # Builds the wheels of clients/python for x86-64 and arm64, for every manylinux system from glibc
-# 2.17 on, and the source package, into target/wheels. Then installs this machine's wheel into an
-# environment of its own and runs the tests of the package that need no database, those of Spark if
-# there is Java, and mypy. ONLY=build leaves the tests out.
+# 2.17 on, and the source package, into target/wheels, with the licences of what is in them. Then
+# installs this machine's wheel into an environment of its own and runs the tests of the package
+# that need no database, those of Spark if there is Java, and mypy. ONLY=build leaves the tests out.
 . "$(dirname "$0")/lib.sh"
-tools=target/venv-wheel out=target/wheels
+tools=target/venv-wheel out=$top/target/wheels
+maturin() { (cd clients/python && PATH="$top/$tools/bin:$PATH" "$top/$tools/bin/maturin" "$@"); }
 if [ ! -f "$tools/stamp" ] || [ clients/python/pyproject.toml -nt "$tools/stamp" ]; then
   say "Installing maturin and zig, which links for old systems and for arm64"
   python3 -m venv "$tools"
   quietly wheel-tools.log "$tools/bin/python" -m pip install --quiet 'maturin>=1.9,<2' ziglang
   touch "$tools/stamp"
+fi
+python3 scripts/copyright.py python >target/third-party.txt
+if ! cmp -s target/third-party.txt clients/python/THIRD-PARTY.txt; then
+  cp target/third-party.txt clients/python/THIRD-PARTY.txt
+  say "clients/python/THIRD-PARTY.txt, the licences of what is compiled in, was written anew"
 fi
 rm -rf "$out"
 for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
@@ -18,19 +24,17 @@ for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
     continue
   fi
   say "Compiling for $target (the first time takes some minutes)"
-  quietly "wheel-$target.log" env PATH="$top/$tools/bin:$PATH" "$tools/bin/maturin" build \
-    --release --locked --zig --target "$target" --compatibility manylinux2014 \
-    --manifest-path crates/simhash-python/Cargo.toml --out "$out"
+  quietly "wheel-$target.log" maturin build \
+    --release --locked --zig --target "$target" --compatibility manylinux2014 --out "$out"
 done
-quietly wheel-sdist.log "$tools/bin/maturin" sdist \
-  --manifest-path crates/simhash-python/Cargo.toml --out "$out"
+quietly wheel-sdist.log maturin sdist --out "$out"
 ls "$out"
 [ "${ONLY:-}" != build ] || exit 0
 
 clean=target/venv-wheel-test
 rm -rf "$clean"
 python3 -m venv "$clean"
-wheel=$(ls "$out"/*"$(uname -m)".whl)
+wheel=$(ls "$out"/pg_simhash-*"$(uname -m)".whl)
 extras=test
 if command -v java >/dev/null 2>&1; then extras=test,spark; fi
 say "Testing $(basename "$wheel")"
@@ -38,5 +42,5 @@ quietly wheel-install.log "$clean/bin/python" -m pip install --quiet "$wheel[$ex
 tests=clients/python/tests
 "$clean/bin/python" -m pytest -q -p no:cacheprovider -W ignore -c clients/python/pyproject.toml \
   $tests/test_fingerprint.py $tests/test_golden.py $tests/test_texts.py $tests/test_whole.py \
-  $tests/test_cli.py $tests/test_engines.py
+  $tests/test_stamps.py $tests/test_cli.py $tests/test_engines.py
 (cd clients/python && "$top/$clean/bin/python" -m mypy src)

@@ -7,15 +7,17 @@
 use std::rc::Rc;
 
 use pgrx::{PgList, pg_sys};
-use simhash_core::Simhasher;
 use simhash_core::base::key::Key;
 use simhash_core::passages::{self, WORDS, Window, Winnower};
+use simhash_core::{Simhasher, VALUES};
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
 use super::options::Options;
-use super::texts::{expect_same_words, schema_of, warn_once, words_of};
+use super::texts::{
+    expect_same_values, expect_same_words, lines_of, schema_of, warn_once, words_of,
+};
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::models::simhasher_for;
@@ -36,6 +38,8 @@ pub struct PassageRecipe {
     pub config: Rc<str>,
     /// The hashes of the lists of words that the config names, a line for each.
     lists: String,
+    /// What its keys were made by, as `simhash_values` says it.
+    values: Rc<str>,
 }
 
 impl PassageRecipe {
@@ -51,20 +55,20 @@ impl PassageRecipe {
             let words = Options::words(rel).unwrap_or(DEFAULT_WORDS);
             let config: Rc<str> = Options::of_texts(rel).1.as_deref().unwrap_or("{}").into();
             let lists = lists_of(&config, schema_of(rel));
-            Self { words, config, lists }
+            Self { words, config, lists, values: VALUES.into() }
         }
     }
 
     /// That of an index that is there.
     pub fn of(rel: IndexRel) -> Self {
         let note = note(rel);
-        let (config, lists) = note.split_once('\n').unwrap_or((&note, ""));
+        let (config, values, lists) = lines_of(&note);
         let words = meta(rel).rows as usize;
         let is_sound = WORDS.contains(&words);
         if !is_sound || config != "{}" && passages_config(config).is_none() {
             rel.damaged(META_PAGE, &Damage::Other("its recipe for passages is impossible"));
         }
-        Self { words, config: config.into(), lists: lists.into() }
+        Self { words, config: config.into(), lists: lists.into(), values: values.into() }
     }
 
     /// What the meta page says of it, in numbers. A posting is made of one kept hash.
@@ -74,7 +78,7 @@ impl PassageRecipe {
 
     /// What it says beside.
     pub fn note(&self) -> String {
-        format!("{}\n{}", self.config, self.lists)
+        format!("{}\n{}\n{}", self.config, self.values, self.lists)
     }
 
     /// Says once in a session that the storage parameters are others than the index was built with.
@@ -155,6 +159,7 @@ impl PassageRecipe {
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
+        expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.lists, || lists_of(&self.config, schema));
         simhasher_for(passages::recipe(&ConfigText::config_of(&self.config)), schema)
     }

@@ -15,7 +15,7 @@ use simhash_core::config::recipes::near_recipe;
 use simhash_core::config::{Config, Numbers};
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout};
 use simhash_core::words::lists::WordList;
-use simhash_core::{Named, Simhasher};
+use simhash_core::{Named, Simhasher, VALUES};
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
@@ -44,6 +44,8 @@ pub struct Recipe {
     pub config: Rc<str>,
     /// The hashes of the lists of words and of the model that the config names, a line for each.
     words: String,
+    /// What its keys were made by, as `simhash_values` says it.
+    values: Rc<str>,
 }
 
 impl Recipe {
@@ -62,7 +64,7 @@ impl Recipe {
                 let (similarity, config) = Options::of_texts(rel);
                 let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
                 let config = config.as_deref().unwrap_or("{}").into();
-                Self { similarity, config, words: String::new() }
+                Self { similarity, config, words: String::new(), values: VALUES.into() }
             }
         };
         // SAFETY: as this function's.
@@ -98,13 +100,13 @@ impl Recipe {
                  column.",
             )
         };
-        Self { similarity, config: config.into(), words: String::new() }
+        Self { similarity, config: config.into(), words: String::new(), values: VALUES.into() }
     }
 
     /// That of an index that is there.
     pub fn of(rel: IndexRel) -> Self {
         let note = note(rel);
-        let (config, words) = note.split_once('\n').unwrap_or((&note, ""));
+        let (config, values, words) = lines_of(&note);
         let Meta { similarity, bands, rows, .. } = meta(rel);
         let similarity = f64::from_bits(similarity);
         let layout = Layout::of(similarity).map(|layout| (layout.bands, layout.rows));
@@ -112,7 +114,7 @@ impl Recipe {
         if !is_sound || config != "{}" && Config::parse(config).is_err() {
             rel.damaged(META_PAGE, &Damage::Other("its recipe for texts is impossible"));
         }
-        Self { similarity, config: config.into(), words: words.into() }
+        Self { similarity, config: config.into(), words: words.into(), values: values.into() }
     }
 
     /// Whether the keys tell, as far as one can know while planning, which rows may meet a clause.
@@ -156,7 +158,7 @@ impl Recipe {
 
     /// What it says beside.
     pub fn note(&self) -> String {
-        format!("{}\n{}", self.config, self.words)
+        format!("{}\n{}\n{}", self.config, self.values, self.words)
     }
 
     /// Says once in a session that the storage parameters are others than the index was built with.
@@ -205,6 +207,7 @@ impl Recipe {
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
+        expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.words, || words_of(&self.config, schema));
         simhasher_for(near_recipe(&ConfigText::config_of(&self.config)), schema)
     }
@@ -216,6 +219,28 @@ impl Recipe {
 
     pub fn layout(&self) -> Layout {
         Layout::of(self.similarity).unwrap_or_else(|| raise_similarity(self.similarity))
+    }
+}
+
+/// The lines of a note: the config, what values are made by, and the lists that the config names.
+pub(super) fn lines_of(note: &str) -> (&str, &str, &str) {
+    let (config, rest) = note.split_once('\n').unwrap_or((note, ""));
+    let (values, words) = rest.split_once('\n').unwrap_or((rest, ""));
+    (config, values, words)
+}
+
+/// Raises 55000 if the keys of an index were made by other rules, another dictionary, or other
+/// tables: it would find too few rows.
+pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
+    if then != VALUES {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "the keys of index \"{}\" were made by \"{then}\", and are made by \"{VALUES}\" now",
+                rel.name()
+            ),
+            "This library has other rules, another dictionary or other tables: REINDEX it.",
+        )
     }
 }
 
@@ -290,6 +315,7 @@ impl NearKeys {
         unsafe { recipe.warn_of_others(rel, kind) };
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
+        expect_same_values(rel, &recipe.values);
         expect_same_words(rel, &recipe.words, || words_of(&recipe.config, schema));
         let layout = recipe.layout();
         let sketches = sketches(&recipe.config, schema);

@@ -43,5 +43,6 @@ mod text_passage;
 mod train;
 mod trigger;
 mod tsvector;
+mod values;
 mod whole_passages;
 mod words;

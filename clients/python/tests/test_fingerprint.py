@@ -55,7 +55,7 @@ def test_signed_has_the_bits_of_a_bigint():
         Fingerprint64.from_signed(2**63)
 
 
-@pytest.mark.parametrize("name", ["fingerprint", "config", "texts", "whole", "polars"])
+@pytest.mark.parametrize("name", ["fingerprint", "config", "texts", "values", "whole", "polars"])
 def test_examples(name):
     results = doctest.testmod(importlib.import_module(f"pg_simhash.{name}"))
     assert results.attempted > 0 and results.failed == 0

@@ -22,10 +22,17 @@ def vectors() -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
+def model() -> dict[str, Any]:
+    """The corpus of the model that vectors name, and the model's bytes."""
+    given: dict[str, Any] = json.loads(VECTORS.with_name("golden_model.json").read_text("utf-8"))
+    return given
+
+
 def config_of(vector: dict[str, Any]) -> Config:
     dictionary = vector.get("dictionary")
     return Config(
         vector["config"],
+        bytes.fromhex(model()["model"]) if "model" in vector["config"] else None,
         dictionary=None if dictionary is None else dict(dictionary),
         stopwords=vector.get("stopwords"),
     )

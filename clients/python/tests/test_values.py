@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_golden import config_of, vectors
+from test_golden import config_of, model, vectors
 
 import pg_simhash
 from pg_simhash import Config
@@ -143,6 +143,16 @@ def in_sql(connection: Any, texts: list[str], config: str) -> list[list[Any]]:
 
 
 def test_golden_vectors_in_sql(plain: Any) -> None:
+    given = model()
+    plain.execute(
+        "CREATE TEMP TABLE corpus AS SELECT unnest(%s::text[]) AS body", [given["corpus"]]
+    )
+    plain.execute(
+        "SELECT simhash_train('golden', 'SELECT body FROM corpus', %s::simhash_config)",
+        [json.dumps(given["config"])],
+    )
+    [trained] = plain.execute("SELECT model FROM simhash_model WHERE name = 'golden'").fetchone()
+    assert bytes(trained).hex() == given["model"]
     for number, vector in enumerate(vectors()):
         config = dict(vector["config"])
         if "dictionary" in vector:
@@ -162,6 +172,15 @@ def test_golden_vectors_in_sql(plain: Any) -> None:
         names = [*NAMES, "normalized", "tokens"]
         assert dict(zip(names, row)) == {name: vector[name] for name in names}, vector["text"]
         assert here([vector["text"]], config_of(vector)) == [row]
+
+
+def test_both_sides_say_that_they_are_the_same(plain: Any) -> None:
+    import psycopg
+
+    assert plain.execute("SELECT simhash_values()").fetchone()[0] == pg_simhash.VALUES
+    assert plain.execute("SELECT simhash_values(%s)", [pg_simhash.VALUES]).fetchone()
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="1-0123"):
+        plain.execute("SELECT simhash_values('1-0123')")
 
 
 def test_generated_texts(plain: Any) -> None:

@@ -455,6 +455,56 @@ def features_of(tokens, shingle):
     return counts
 
 
+GIVEN_MODEL = json.loads(pathlib.Path(__file__).with_name("golden_model.json").read_text("utf-8"))
+
+
+@functools.cache
+def model():
+    """Of each term of the corpus its idf and its neighbour entropy, the latter in units of 2^-20."""
+    documents = [tokens_of(normalize(text)) for text in GIVEN_MODEL["corpus"]]
+
+    def entropy(neighbours):
+        counts = [neighbours.count(one) for one in set(neighbours)]
+        return -sum(c / len(neighbours) * math.log2(c / len(neighbours)) for c in counts)
+
+    def term(word):
+        pairs = [pair for document in documents for pair in zip(document, document[1:])]
+        left = entropy([a for a, b in pairs if b == word])
+        right = entropy([b for a, b in pairs if a == word])
+        found = sum(word in document for document in documents)
+        return math.log(len(documents) / (found + 1)), round((left + right) / 2 * 2**20) / 2**20
+
+    return {word: term(word) for document in documents for word in document}
+
+
+def modelled(scheme, features, cap):
+    """Weights by the model, in units of 2^-18."""
+    for word, count in features.items():
+        idf, entropy = model().get(word, (math.log(len(GIVEN_MODEL["corpus"])), 0))
+        tfidf = count / sum(features.values()) * idf
+        yield min(weight_by(scheme, count / sum(features.values()), idf, entropy), cap)
+
+
+def weight_by(scheme, frequency, idf, entropy):
+    tfidf = frequency * idf
+    esimhash = math.sqrt((tfidf**2 + entropy**2) / 2)
+    weight = {"idf": idf, "tfidf": tfidf, "entropy": esimhash}[scheme]
+    return max(round(weight * 2**18) / 2**18, 0)
+
+
+def percentile(scheme, percent):
+    """The least weight that so many per cent do not exceed, where a term counts once for each
+    document that has it, at its mean frequency."""
+    documents = [tokens_of(normalize(text)) for text in GIVEN_MODEL["corpus"]]
+    weights = []
+    for word, (idf, entropy) in model().items():
+        shares = [text.count(word) / len(text) for text in documents if word in text]
+        weight = weight_by(scheme, sum(shares) / len(shares), idf, entropy)
+        weights += [weight] * len(shares)
+    weights.sort()
+    return weights[-(-percent * len(weights) // 100) - 1]
+
+
 def weight_of(scheme, count, cap):
     if scheme == "uniform":
         weight = 1
@@ -465,13 +515,35 @@ def weight_of(scheme, count, cap):
     return min(weight, cap)
 
 
+def pi(bits):
+    """The fraction of pi, by Machin's formula."""
+    one = 1 << bits + 32
+
+    def arctangent(x):
+        terms = ((one // x ** (2 * k + 1) // (2 * k + 1), k) for k in itertools.count())
+        kept = itertools.takewhile(lambda term: term[0], terms)
+        return sum(-term if k % 2 else term for term, k in kept)
+
+    return (4 * (4 * arctangent(5) - arctangent(239)) - 3 * one) >> 32
+
+
+@functools.cache
+def spread(eighth):
+    """Every fourth bit of the next 128 bits of pi for each eighth but the first, twice."""
+    digits = pi(7 * 128) >> 128 * (7 - eighth) if eighth else 0
+    pattern = digits % 2**128 & 0x11111111111111111111111111111111
+    return pattern << 128 | pattern
+
+
 def simhash(features, weights, position, width):
     if not features:
         return None
     components = [0] * width
     for rank, (feature, weight) in enumerate(zip(features, weights)):
         value = HASHES[width](feature.encode())
-        value ^= {"none": 0, "paper": rank, "bucket": 16 * rank // len(features)}[position]
+        value ^= {"none": 0, "paper": rank, "bucket": 16 * rank // len(features)}.get(position, 0)
+        if position == "spread":
+            value ^= spread(8 * rank // len(features)) % 2**width
         for bit in range(width):
             components[bit] += weight if value >> bit & 1 else -weight
     fingerprint = sum(1 << bit for bit in range(width) if components[bit] > 0)
@@ -620,7 +692,12 @@ def problems_of(vector):
     weights = vector["weights"]
     if scheme != "level":
         cap = config.get("cap", math.inf)
-        expected = [weight_of(scheme, count, cap) for count in counts.values()]
+        if isinstance(cap, str):
+            cap = percentile(scheme, int(cap.removesuffix("%")))
+        if "model" in config:
+            expected = list(modelled(scheme, counts, cap))
+        else:
+            expected = [weight_of(scheme, count, cap) for count in counts.values()]
         if weights != expected:
             yield f"weights should be {expected}"
         weights = expected
@@ -633,7 +710,12 @@ def problems_of(vector):
         expected = minhash(elements, width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
-    components = sketch(elements) if elements else None
+    if scheme == "idf":
+        weighed = {f: int(w * 2**18) for f, w in zip(counts, modelled("idf", counts, math.inf))}
+        known = {feature: weight for feature, weight in weighed.items() if weight > 0}
+        components = weighted_sketch(known or dict.fromkeys(elements, 1)) if elements else None
+    else:
+        components = sketch(elements) if elements else None
     for similarity, bands, rows in (("0.3", 49, 2), ("0.5", 35, 3), ("0.9", 14, 3)):
         expected = keys_digest(components, bands, rows) if elements else None
         if vector["keys"][similarity] != expected:

@@ -4,7 +4,7 @@
 //! To add a vector, write its text and config, and take the rest from this test's message once
 //! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
 //! The keys of a sketch are given by the XXH3-64 of their digits, for layouts of three
-//! similarities.
+//! similarities. A config that names a model means that of `golden_model.json`.
 
 use std::sync::Arc;
 
@@ -12,11 +12,26 @@ use serde_json::{Value, json};
 use simhash_core::base::bits::B256;
 use simhash_core::base::fingerprint::to_hex;
 use simhash_core::base::hash::feature_hash;
-use simhash_core::config::recipes::recipe;
+use simhash_core::config::recipes::{near_recipe, recipe};
+use simhash_core::features::model::Model;
+use simhash_core::models::train::Trainer;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::sketches::minhash::MinHasher;
 use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
+
+/// The model that vectors name: of the corpus of `golden_model.json`, which has its bytes as well.
+fn model() -> Arc<Model> {
+    let given: Value = serde_json::from_str(include_str!("golden_model.json")).unwrap();
+    let mut trainer = Trainer::new(&given["config"].to_string().parse().unwrap()).unwrap();
+    for text in given["corpus"].as_array().unwrap() {
+        trainer.add(text.as_str().unwrap(), &mut || ()).unwrap();
+    }
+    let model = trainer.finish(None, &mut || ());
+    let bytes: String = model.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(given["model"], bytes, "the model that is trained");
+    Arc::new(model)
+}
 
 /// The list of words that a vector has under the name of its kind.
 fn list(kind: Kind, given: &Value) -> Option<Arc<WordList>> {
@@ -31,12 +46,16 @@ fn vector(given: &Value) -> Value {
     let text = given["text"].as_str().unwrap();
     let config: Config = given["config"].to_string().parse().unwrap();
     let named = Named {
-        model: None,
+        model: config.model.is_some().then(model),
         dictionary: list(Kind::Dictionary, given),
         stop_words: list(Kind::StopWords, given),
     };
-    let sets = recipe(&config);
-    let mut of_sets = Simhasher::with(sets, named.clone(), &mut || ()).unwrap();
+    let sets = Named { model: None, ..named.clone() };
+    let mut of_sets = Simhasher::with(recipe(&config), sets, &mut || ()).unwrap();
+    let near = near_recipe(&config);
+    let of_near =
+        Named { model: named.model.clone().filter(|_| near.model.is_some()), ..named.clone() };
+    let of_near = Simhasher::with(near, of_near, &mut || ()).unwrap();
     let mut simhasher = Simhasher::with(config, named, &mut || ()).unwrap();
     let nothing = &mut || ();
     let features = simhasher.features::<u64>(text, usize::MAX, nothing).unwrap();
@@ -59,7 +78,7 @@ fn vector(given: &Value) -> Value {
             vector[kind.name()] = words.clone();
         }
     }
-    let sketch = Sketcher::new(of_sets).sketch(text, nothing);
+    let sketch = Sketcher::new(of_near).sketch(text, nothing);
     for similarity in [0.3, 0.5, 0.9] {
         vector["keys"][similarity.to_string()] = json!(sketch.as_ref().map(|sketch| {
             let keys = sketch.keys(Layout::of(similarity).unwrap());

@@ -39,9 +39,10 @@ mod _native {
         work::threads()
     }
 
-    /// The version of the extension and the crates that make the same values.
+    /// What values are made by, and the version of the extension and the crates.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("VALUES", simhash_core::VALUES)?;
         module.add("VERSION", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -39,6 +39,7 @@ from .texts import (
     text_similarity,
     tokens,
 )
+from .values import VALUES, expect_values, stamped
 from .whole import Deduplicated, Duplicate, clusters, dedup, duplicates, pairs
 
 __all__ = [
@@ -52,10 +53,12 @@ __all__ = [
     "Fingerprint256",
     "FingerprintLike",
     "Passage",
+    "VALUES",
     "__version__",
     "clusters",
     "dedup",
     "duplicates",
+    "expect_values",
     "hamming",
     "minhash64",
     "minhash128",
@@ -74,6 +77,7 @@ __all__ = [
     "simhash256",
     "sketch",
     "sketch_law",
+    "stamped",
     "text_similarity",
     "threads",
     "tokens",

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+VALUES: str
 VERSION: str
 
 class Recipe:

@@ -1,0 +1,77 @@
+"""Whether two sides make the same values.
+
+Fingerprints and keys can be compared where the rules, the dictionary and the tables of characters
+are the same. `VALUES` names them, as `SELECT simhash_values()` does in SQL. `stamped` writes it
+beside the columns of a table of Arrow, and so into parquet files; `expect_values` compares.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Union
+
+from ._native import VALUES
+
+if TYPE_CHECKING:
+    import pyarrow
+
+#: The key under which `VALUES` stands in the metadata of a column.
+KEY = "pg_simhash.values"
+
+Source = Union["pyarrow.Table", "pyarrow.Schema", str, "os.PathLike[str]", Any]
+
+
+def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
+    """The table, with what made the values of these columns in their metadata. No data is copied.
+
+    >>> import pyarrow
+    >>> table = stamped(pyarrow.table({"fp": pyarrow.array([1], pyarrow.uint64())}), "fp")
+    >>> expect_values(table)
+    ['fp']
+    """
+    if not columns:
+        raise TypeError("name the columns of fingerprints: stamped(table, 'fp')")
+    schema = table.schema
+    for column in columns:
+        number = schema.get_field_index(column)
+        if number < 0:
+            raise ValueError(f"there is no column {column!r}, or there are several")
+        field = schema.field(number)
+        metadata = {**(field.metadata or {}), KEY.encode(): VALUES.encode()}
+        schema = schema.set(number, field.with_metadata(metadata))
+    return table.cast(schema)
+
+
+def expect_values(source: Source) -> list[str]:
+    """The columns that say what made their values. A ValueError if that is not what makes them
+    here. `source` is a table or schema of Arrow, the path of a parquet file, or a DataFrame of
+    Spark, whose columns say it by `alias("fp", metadata={KEY: VALUES})`."""
+    columns = []
+    for name, metadata in _metadata(source):
+        found = metadata.get(KEY, metadata.get(KEY.encode()))
+        if found is None:
+            continue
+        made_by = found.decode() if isinstance(found, bytes) else str(found)
+        if made_by != VALUES:
+            raise ValueError(
+                f"the values of column {name!r} were made by {made_by!r}, and here they are made "
+                f"by {VALUES!r}. Use the same version of pg_simhash on both sides, or make them "
+                "anew."
+            )
+        columns.append(name)
+    return columns
+
+
+def _metadata(source: Any) -> list[tuple[str, Any]]:
+    if isinstance(source, (str, os.PathLike)):
+        import pyarrow.parquet
+
+        source = pyarrow.parquet.read_schema(source)
+    schema = getattr(source, "schema", source)
+    try:
+        return [(field.name, field.metadata or {}) for field in schema]
+    except (AttributeError, TypeError):
+        raise TypeError(
+            f"{type(source).__name__} has no schema: a table of Arrow, the path of a parquet file, "
+            "or a DataFrame of Spark is asked for"
+        ) from None
