@@ -32,7 +32,7 @@ def config_of(vector: dict[str, Any]) -> Config:
     dictionary = vector.get("dictionary")
     return Config(
         vector["config"],
-        bytes.fromhex(model()["model"]) if "model" in vector["config"] else None,
+        model=bytes.fromhex(model()["model"]) if "model" in vector["config"] else None,
         dictionary=None if dictionary is None else dict(dictionary),
         stopwords=vector.get("stopwords"),
     )

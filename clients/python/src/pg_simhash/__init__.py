@@ -7,8 +7,8 @@ to Python; the modules `psycopg`, `asyncpg`, `sqlalchemy`, `alembic` and `django
 library of the same name, and `spark`, `duckdb` and `polars` bring the functions there.
 """
 
+from ._native import VALUES, set_threads, threads
 from ._native import VERSION as __version__
-from ._native import set_threads, threads
 from .config import Config
 from .fingerprint import (
     FINGERPRINTS,
@@ -39,7 +39,7 @@ from .texts import (
     text_similarity,
     tokens,
 )
-from .values import VALUES, expect_values, stamped
+from .values import expect_values, stamped
 from .whole import Deduplicated, Duplicate, clusters, dedup, duplicates, pairs
 
 __all__ = [

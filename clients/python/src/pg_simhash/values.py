@@ -37,7 +37,8 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
         if number < 0:
             raise ValueError(f"there is no column {column!r}, or there are several")
         field = schema.field(number)
-        metadata = {**(field.metadata or {}), KEY.encode(): VALUES.encode()}
+        metadata: dict[bytes | str, bytes | str] = dict(field.metadata or {})
+        metadata[KEY.encode()] = VALUES.encode()
         schema = schema.set(number, field.with_metadata(metadata))
     return table.cast(schema)
 
@@ -66,7 +67,7 @@ def _metadata(source: Any) -> list[tuple[str, Any]]:
     if isinstance(source, (str, os.PathLike)):
         import pyarrow.parquet
 
-        source = pyarrow.parquet.read_schema(source)
+        source = pyarrow.parquet.read_schema(os.fspath(source))
     schema = getattr(source, "schema", source)
     try:
         return [(field.name, field.metadata or {}) for field in schema]
