@@ -37,8 +37,9 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
         if number < 0:
             raise ValueError(f"there is no column {column!r}, or there are several")
         field = schema.field(number)
-        metadata: dict[bytes | str, bytes | str] = dict(field.metadata or {})
-        metadata[KEY.encode()] = VALUES.encode()
+        metadata: dict[bytes | str, bytes | str] = {KEY.encode(): VALUES.encode()}
+        for key, value in (field.metadata or {}).items():
+            metadata.setdefault(key, value)
         schema = schema.set(number, field.with_metadata(metadata))
     return table.cast(schema)
 
