@@ -18,7 +18,6 @@ LICENCES = {
     "BSL-1.0": "BSL-1.0",
     "Unicode-3.0": "Unicode-3.0",
     "PostgreSQL": "PostgreSQL",
-    "BSD-3-Clause": "BSD-3-Clause",
     "BSD-2-Clause": "BSD-2-Clause",
     "Apache-2.0": "Apache-2.0",
 }

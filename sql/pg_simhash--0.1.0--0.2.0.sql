@@ -771,12 +771,16 @@ CREATE FUNCTION simhash_numbers(body text, config simhash_config DEFAULT '{}') R
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION simhash_numbers(body text, config simhash_config) IS
   'the numbers of a text, each in one form, as "numbers" in a config has them compared';
-CREATE FUNCTION simhash_values(expected text DEFAULT NULL) RETURNS text
+CREATE FUNCTION simhash_values() RETURNS text
   AS 'MODULE_PATHNAME', 'simhash_values_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION simhash_values() IS
+  'what fingerprints and keys are made by here: rules, dictionary and tables';
+CREATE FUNCTION simhash_values(expected text) RETURNS text
+  AS 'MODULE_PATHNAME', 'simhash_values_expected_wrapper'
   LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION simhash_values(expected text) IS
-  'what fingerprints and keys are made by here: rules, dictionary and tables; an error if that is '
-  'not what is expected';
+  'the same, and an error if it is not what is expected';
 COMMENT ON FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) IS
   'internal: whether the two differ in at most so many bits at some position: hamming(a, b) <= '
   'distance';

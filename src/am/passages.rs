@@ -104,6 +104,12 @@ impl PassageRecipe {
         }
     }
 
+    /// The recipe, by which this library makes the keys of the index. Raises 55000 if not.
+    pub fn of_same_values(self, rel: IndexRel) -> Self {
+        expect_same_values(rel, &self.values);
+        self
+    }
+
     /// Whether both cut texts into the same tokens.
     pub fn is_of_same_tokens(&self, other: &Self) -> bool {
         ConfigText::same_tokens(&self.config, &other.config) && self.lists == other.lists

@@ -189,6 +189,12 @@ impl Recipe {
         }
     }
 
+    /// The recipe, by which this library makes the keys of the index. Raises 55000 if not.
+    pub fn of_same_values(self, rel: IndexRel) -> Self {
+        expect_same_values(rel, &self.values);
+        self
+    }
+
     /// Whether texts are near each other by both if they are by one.
     pub fn is_of_same_texts(&self, other: &Self) -> bool {
         ConfigText::same_near(&self.config, &other.config) && self.words == other.words
@@ -233,6 +239,8 @@ pub(super) fn lines_of(note: &str) -> (&str, &str, &str) {
 /// tables: it would find too few rows.
 pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
     if then != VALUES {
+        // A version that did not note it has nothing there, or the first list.
+        let then = if then.starts_with(|c: char| c.is_ascii_digit()) { then } else { "unknown" };
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(

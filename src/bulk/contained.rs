@@ -184,7 +184,7 @@ fn recipe(index: pg_sys::Oid) -> Option<PassageRecipe> {
             continue;
         }
         let opened = Opened::new(leaf, pg_sys::AccessShareLock);
-        let own = PassageRecipe::of(opened.rel());
+        let own = PassageRecipe::of(opened.rel()).of_same_values(opened.rel());
         let is_alike = common
             .as_ref()
             .is_none_or(|common| common.words == own.words && common.is_of_same_tokens(&own));

@@ -135,8 +135,11 @@ impl Source {
         let opened = self.open();
         let meta = storage::meta(opened.rel());
         let enums = Columns::of(opened.rel(), &meta).enums(opened.rel());
-        let recipe = (content == Content::Texts).then(|| Recipe::of(opened.rel()));
-        let passages = (content == Content::Passages).then(|| PassageRecipe::of(opened.rel()));
+        let rel = opened.rel();
+        // Of each index: what one of them finds is looked up in the others.
+        let recipe = (content == Content::Texts).then(|| Recipe::of(rel).of_same_values(rel));
+        let passages =
+            (content == Content::Passages).then(|| PassageRecipe::of(rel).of_same_values(rel));
         Stored { meta, enums, recipe, passages }
     }
 }

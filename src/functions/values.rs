@@ -4,15 +4,27 @@ use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::VALUES;
 
 use crate::error::raise;
+use crate::types::Text;
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn simhash_values(expected: Option<&str>) -> &'static str {
-    if let Some(expected) = expected.filter(|&expected| expected != VALUES) {
-        let shown: String = expected.chars().take(64).collect();
+fn simhash_values() -> &'static str {
+    VALUES
+}
+
+/// Of NULL it is an error too: nothing was compared.
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn simhash_values_expected(expected: Option<Text<'_>>) -> &'static str {
+    let expected = expected.as_ref().map(Text::as_str);
+    if expected != Some(VALUES) {
+        let shown = expected.map_or_else(
+            || "NULL".to_owned(),
+            |expected| format!("\"{}\"", expected.chars().take(64).collect::<String>()),
+        );
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(
-                "values that were made by \"{shown}\" do not belong to those of here, \"{VALUES}\""
+                "values that were made by {shown} do not belong to those of here, made by \
+                 \"{VALUES}\""
             ),
             "Rules, dictionary or tables differ. Use the same version of pg_simhash on both sides, \
              or make the values anew on one of them.",

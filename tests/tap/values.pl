@@ -23,7 +23,11 @@ INSERT INTO apart VALUES (1, 'one two three four five six seven');
 CREATE TABLE quoted (id integer, body text);
 INSERT INTO quoted SELECT * FROM near;
 CREATE INDEX quoted_body ON quoted USING simhash (body text_passage_ops) WITH (words = 8);
-VACUUM ANALYZE near, apart, quoted;
+CREATE TABLE second (id integer, body text);
+INSERT INTO second SELECT * FROM near;
+CREATE INDEX second_body ON second USING simhash (body);
+CREATE INDEX second_quoted ON second USING simhash (body text_passage_ops) WITH (words = 8);
+VACUUM ANALYZE near, apart, quoted, second;
 SQL
 
 my $near = q{SELECT count(*) FROM near a JOIN near b ON near_duplicate(a.body, b.body, 0.6)
@@ -33,7 +37,7 @@ my $passages = q{SELECT count(*) FROM quoted
 my @before = map { $node->safe_psql('postgres', $_) } $near, $passages;
 cmp_ok($before[0], '>', 100, 'there are near rows');
 
-my @indexes = qw(near_body apart_body quoted_body);
+my @indexes = qw(near_body apart_body quoted_body second_body second_quoted);
 my $values = $node->safe_psql('postgres', 'SELECT simhash_values()');
 like($values, qr/^1-[0-9a-f]{16}$/, 'what values are made by');
 my %files = map { $_ => $node->data_dir
@@ -62,7 +66,7 @@ my %uses = (
 		"INSERT INTO quoted VALUES (0, 'one two three four five six seven eight nine ten')",
 		q{SELECT * FROM simhash_passages('quoted_body')},
 	]);
-for my $index (@indexes)
+for my $index (sort keys %uses)
 {
 	for my $use ($uses{$index}->@*)
 	{
@@ -76,7 +80,19 @@ for my $index (@indexes)
 $node->safe_psql('postgres', $_)
 	for 'DELETE FROM near WHERE id > 650', 'VACUUM near',
 	q{SELECT * FROM simhash_index_info('near_body')};
-$node->safe_psql('postgres', "REINDEX INDEX $_") for @indexes;
+$node->safe_psql('postgres', "REINDEX INDEX $_") for keys %uses;
+# Of several indexes each is looked at, not only the first.
+my %both = (
+	second_body => q{simhash_pairs('near_body', similarity => 0.7, other => 'second_body')},
+	second_quoted => q{simhash_passages('quoted_body', other => 'second_quoted')});
+for my $index (sort keys %both)
+{
+	error_like($node, "SELECT count(*) FROM $both{$index}",
+		qr/55000: +the keys of index "$index" were made by/, $both{$index});
+	$node->safe_psql('postgres', "REINDEX INDEX $index");
+	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM $both{$index}"), '>', 100,
+		"$both{$index} after REINDEX");
+}
 $node->safe_psql('postgres',
 	'INSERT INTO near SELECT i, test.text(i / 8, 12, i, i % 4) FROM generate_series(651, 700) i');
 my @after = map { $node->safe_psql('postgres', "SET enable_seqscan = off; $_") } $near, $passages;

@@ -40,6 +40,9 @@ def test_values_of_another_place_are_refused() -> None:
         stamped(table())
     with pytest.raises(ValueError, match="no column 'x'"):
         stamped(table(), "x")
+    with pytest.raises(ValueError, match="'body' does not say"):
+        expect_values(stamped(table(), "fp"), "fp", "body")
+    assert expect_values(stamped(table(), "fp"), "fp") == ["fp"]
     for source in (5, None, [1]):
         with pytest.raises(TypeError, match="has no schema"):
             expect_values(source)

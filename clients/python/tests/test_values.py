@@ -181,6 +181,8 @@ def test_both_sides_say_that_they_are_the_same(plain: Any) -> None:
     assert plain.execute("SELECT simhash_values(%s)", [pg_simhash.VALUES]).fetchone()
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="1-0123"):
         plain.execute("SELECT simhash_values('1-0123')")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="NULL"):
+        plain.execute("SELECT simhash_values(%s)", [None])
 
 
 def test_generated_texts(plain: Any) -> None:

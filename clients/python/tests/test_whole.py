@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -86,10 +87,13 @@ def test_little_memory_gives_the_same() -> None:
     assert clusters(rows, 0.5, memory=1 << 20) == clusters(rows, 0.5)
 
 
-def test_a_file_of_keys_that_cannot_be_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", "/nowhere")
-    with pytest.raises(OSError, match="/nowhere"):
-        duplicates([f"{number} is a number" for number in range(6000)], memory=1 << 20)
+def test_a_file_of_keys_that_cannot_be_is_an_error(tmp_path: Path) -> None:
+    rows = [f"{number} is a number" for number in range(6000)]
+    for call in (duplicates, pairs, clusters):
+        with pytest.raises(OSError, match="/nowhere"):
+            call(rows, memory=1 << 20, directory="/nowhere")
+    assert duplicates(rows, 1.0, memory=1 << 20, directory=tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_forms_of_many_texts() -> None:

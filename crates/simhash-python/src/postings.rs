@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
 
 use crate::laws::UNUSED;
 
@@ -12,7 +13,7 @@ pub trait Posting: Copy + Ord + Send {
     fn new(key: u64, place: u32) -> Self;
     fn key(self) -> u64;
     fn place(self) -> u32;
-    fn write(self, file: &mut impl Write) -> io::Result<()>;
+    fn write(&self, file: &mut impl Write) -> io::Result<()>;
     fn read(file: &mut impl Read) -> io::Result<Self>;
 }
 
@@ -32,7 +33,7 @@ impl Posting for u64 {
         (self & (SHORT as u64 - 1)) as u32
     }
 
-    fn write(self, file: &mut impl Write) -> io::Result<()> {
+    fn write(&self, file: &mut impl Write) -> io::Result<()> {
         file.write_all(&self.to_ne_bytes())
     }
 
@@ -56,7 +57,7 @@ impl Posting for u128 {
         self as u32
     }
 
-    fn write(self, file: &mut impl Write) -> io::Result<()> {
+    fn write(&self, file: &mut impl Write) -> io::Result<()> {
         file.write_all(&self.to_ne_bytes())
     }
 
@@ -110,11 +111,17 @@ pub struct InFile {
 /// So many bytes are read and written at a time.
 const BUFFER: usize = 256 << 10;
 
+/// After so many postings a call looks whether it was cancelled.
+const OFTEN: usize = 4096;
+
 impl InFile {
     /// A file of what `next` gives, a part at a time, until it gives none. No key is in two parts.
-    pub fn new<P: Posting>(mut next: impl FnMut() -> Option<Vec<P>>) -> io::Result<Self> {
-        let directory = std::env::temp_dir();
-        let file = tempfile::tempfile_in(&directory).map_err(|error| {
+    pub fn new<P: Posting>(
+        directory: &Path,
+        mut next: impl FnMut() -> Option<Vec<P>>,
+        check: &mut dyn FnMut(),
+    ) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(directory).map_err(|error| {
             let named = format!("no temporary file in {}: {error}", directory.display());
             io::Error::new(error.kind(), named)
         })?;
@@ -122,8 +129,9 @@ impl InFile {
         let mut postings = 0;
         while let Some(part) = next() {
             postings += part.len();
-            for posting in part {
-                posting.write(&mut file)?;
+            for some in part.chunks(OFTEN) {
+                check();
+                some.iter().try_for_each(|posting| posting.write(&mut file))?;
             }
         }
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -145,7 +153,7 @@ impl Places for InFile {
         let mut file = BufReader::with_capacity(BUFFER, &self.file);
         let (mut last, mut places) = (None, Vec::new());
         for number in 0..self.postings {
-            if number % 4096 == 0 {
+            if number % OFTEN == 0 {
                 check();
             }
             let (key, place) = (self.read)(&mut file)?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use rayon::prelude::*;
 use simhash_core::Simhasher;
@@ -32,15 +33,16 @@ const KEYS: f64 = 0.5;
 impl<'a> TextRows<'a> {
     /// The rows of texts, with the keys of a layout. There are fewer than 2^32 - 2. Where `memory`
     /// bytes do not hold all postings, a few bands of them are made at a time, and they lie in a
-    /// temporary file.
+    /// temporary file in `directory`.
     pub fn new(
         texts: &'a [Option<&'a str>],
         recipe: &'a Recipe,
         layout: Layout,
         memory: usize,
+        directory: &Path,
         work: &'a Work,
     ) -> Self {
-        let maker = Maker { texts, recipe, layout, work };
+        let maker = Maker { texts, recipe, layout, directory, work };
         let places = if texts.len() <= SHORT {
             maker.places::<u64>(memory)
         } else {
@@ -63,6 +65,7 @@ struct Maker<'a> {
     texts: &'a [Option<&'a str>],
     recipe: &'a Recipe,
     layout: Layout,
+    directory: &'a Path,
     work: &'a Work,
 }
 
@@ -74,17 +77,18 @@ impl Maker<'_> {
             return Ok(Box::new(InMemory(self.postings::<P>(0..all))));
         }
         let mut first = 0;
-        let file = InFile::new(|| {
+        let next = || {
             let bands = first..all.min(first + at_once);
             first = bands.end;
             (!bands.is_empty()).then(|| self.postings::<P>(bands))
-        })?;
+        };
+        let file = InFile::new(self.directory, next, &mut || self.work.check())?;
         Ok(Box::new(file))
     }
 
     /// The postings of some bands, ascending.
     fn postings<P: Posting>(&self, bands: Range<usize>) -> Vec<P> {
-        let &Maker { texts, recipe, layout, work } = self;
+        let &Maker { texts, recipe, layout, work, .. } = self;
         // Of a part of the texts at a time, so that there is progress to be seen.
         let part = texts.len().div_ceil(32).max(4096);
         let mut all: Vec<P> = Vec::with_capacity(texts.len() * bands.len());

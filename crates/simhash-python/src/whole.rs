@@ -1,5 +1,7 @@
 //! Many texts at once: which to drop, all pairs, clusters.
 
+use std::path::{Path, PathBuf};
+
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use simhash_core::sets::sketch::Layout;
@@ -18,6 +20,8 @@ struct Asked<'a> {
     similarity: f64,
     /// How many bytes of memory keys may take, and as many again sets of shingles.
     memory: usize,
+    /// Where keys lie that memory does not hold.
+    directory: &'a Path,
 }
 
 impl Asked<'_> {
@@ -37,7 +41,9 @@ impl Asked<'_> {
             PyValueError::new_err("more than 2^32 texts at once. Take the extension, or Spark.")
         })?;
         let done = run_long(py, progress, |work: &Work| {
-            ask(&mut TextRows::new(texts, self.recipe, layout, self.memory, work), places, law)
+            let Asked { recipe, memory, directory, .. } = *self;
+            let mut rows = TextRows::new(texts, recipe, layout, memory, directory, work);
+            ask(&mut rows, places, law)
         })?;
         done.map_err(|Full| PyMemoryError::new_err("the memory that is allowed is too little"))
     }
@@ -52,7 +58,7 @@ pub fn lengths(texts: Texts) -> Vec<Option<usize>> {
 /// The texts to drop, as (duplicate, kept, similarity), by their numbers. They are taken in
 /// `order`, which has each number once.
 #[pyfunction]
-#[pyo3(signature = (recipe, similarity, texts, order=None, memory=1 << 30, progress=None))]
+#[pyo3(signature = (recipe, similarity, texts, order=None, memory=1 << 30, progress=None, directory=None))]
 pub fn duplicates<'py>(
     py: Python<'py>,
     recipe: &Recipe,
@@ -61,6 +67,7 @@ pub fn duplicates<'py>(
     order: Option<Vec<u32>>,
     memory: usize,
     progress: Option<Bound<'py, PyAny>>,
+    directory: Option<PathBuf>,
 ) -> PyResult<Vec<(u32, u32, f64)>> {
     let all = texts.all();
     let order = checked(order, all.len())?;
@@ -69,7 +76,8 @@ pub fn duplicates<'py>(
         None => all,
     };
     let number = |place: u32| order.as_ref().map_or(place, |order| order[place as usize]);
-    let asked = Asked { recipe, similarity, memory };
+    let directory = &directory.unwrap_or_else(std::env::temp_dir);
+    let asked = Asked { recipe, similarity, memory, directory };
     let cover = asked.of(progress.as_ref(), py, &ordered, |rows, places, law| {
         cover(rows, places, None, law, memory)
     })?;
@@ -100,7 +108,7 @@ pub struct Pairs(Vec<(u32, u32, f64)>);
 #[pymethods]
 impl Pairs {
     #[new]
-    #[pyo3(signature = (recipe, similarity, texts, memory=1 << 30, progress=None))]
+    #[pyo3(signature = (recipe, similarity, texts, memory=1 << 30, progress=None, directory=None))]
     fn new<'py>(
         py: Python<'py>,
         recipe: &Recipe,
@@ -108,8 +116,10 @@ impl Pairs {
         texts: Texts,
         memory: usize,
         progress: Option<Bound<'py, PyAny>>,
+        directory: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let asked = Asked { recipe, similarity, memory };
+        let directory = &directory.unwrap_or_else(std::env::temp_dir);
+        let asked = Asked { recipe, similarity, memory, directory };
         let pairs = asked.of(progress.as_ref(), py, &texts.all(), |rows, places, law| {
             let mut pairs = sharing::Pairs::new(places, None, law, memory);
             let (mut all, mut same) = (Vec::new(), Vec::new());
@@ -145,7 +155,7 @@ impl Pairs {
 /// The clusters of two texts and more, by their numbers: of each (text, similarity to the first
 /// one). They are connected by chains of pairs, or, as stars, near their first one.
 #[pyfunction]
-#[pyo3(signature = (recipe, similarity, texts, is_star, memory=1 << 30, progress=None))]
+#[pyo3(signature = (recipe, similarity, texts, is_star, memory=1 << 30, progress=None, directory=None))]
 pub fn clusters<'py>(
     py: Python<'py>,
     recipe: &Recipe,
@@ -154,8 +164,10 @@ pub fn clusters<'py>(
     is_star: bool,
     memory: usize,
     progress: Option<Bound<'py, PyAny>>,
+    directory: Option<PathBuf>,
 ) -> PyResult<Vec<Vec<(u32, f64)>>> {
-    let asked = Asked { recipe, similarity, memory };
+    let directory = &directory.unwrap_or_else(std::env::temp_dir);
+    let asked = Asked { recipe, similarity, memory, directory };
     asked.of(progress.as_ref(), py, &texts.all(), |rows, places, law| {
         let mut clusters = if is_star {
             star(cover(rows, places, None, law, memory)?, places)

@@ -21,6 +21,7 @@ class Pairs(Sequence[tuple[int, int, float]]):
         texts: Any,
         memory: int = ...,
         progress: Callable[[float], object] | None = None,
+        directory: str | None = None,
     ) -> None: ...
     def __len__(self) -> int: ...
     def __getitem__(self, number: Any) -> Any: ...
@@ -53,6 +54,7 @@ def duplicates(
     order: Sequence[int] | None = None,
     memory: int = ...,
     progress: Callable[[float], object] | None = None,
+    directory: str | None = None,
 ) -> list[tuple[int, int, float]]: ...
 def clusters(
     recipe: Recipe,
@@ -61,4 +63,5 @@ def clusters(
     is_star: bool,
     memory: int = ...,
     progress: Callable[[float], object] | None = None,
+    directory: str | None = None,
 ) -> list[list[tuple[int, float]]]: ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import signal
 import sys
 import threading
@@ -114,8 +113,6 @@ def _dedup(arguments: argparse.Namespace) -> None:
     for first, second in itertools.combinations(paths, 2):
         if first.resolve() == second.resolve():
             raise ValueError(f"{first} is named twice: each file is another one")
-    # Keys that memory does not hold lie where the texts do.
-    os.environ.setdefault("TMPDIR", str(target.resolve().parent))
     shown = _Shown(arguments.quiet)
     texts = mapped_texts(
         source,
@@ -129,6 +126,8 @@ def _dedup(arguments: argparse.Namespace) -> None:
         arguments.keep,
         config,
         memory=arguments.memory,
+        # Keys that memory does not hold lie where the texts do.
+        directory=target.resolve().parent,
         progress=lambda share: shown.say(f"comparing {len(texts)} rows: {share:.0%}"),
     )
     shown.say("writing")

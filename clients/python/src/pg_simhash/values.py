@@ -26,7 +26,7 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
 
     >>> import pyarrow
     >>> table = stamped(pyarrow.table({"fp": pyarrow.array([1], pyarrow.uint64())}), "fp")
-    >>> expect_values(table)
+    >>> expect_values(table, "fp")
     ['fp']
     """
     if not columns:
@@ -44,11 +44,12 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
     return table.cast(schema)
 
 
-def expect_values(source: Source) -> list[str]:
+def expect_values(source: Source, *columns: str) -> list[str]:
     """The columns that say what made their values. A ValueError if that is not what makes them
-    here. `source` is a table or schema of Arrow, the path of a parquet file, or a DataFrame of
-    Spark, whose columns say it by `alias("fp", metadata={KEY: VALUES})`."""
-    columns = []
+    here, or if one of `columns` does not say it: many programs copy a table without it. `source` is
+    a table or schema of Arrow, the path of a parquet file, or a DataFrame of Spark, whose columns
+    say it by `alias("fp", metadata={KEY: VALUES})`."""
+    found_in = []
     for name, metadata in _metadata(source):
         found = metadata.get(KEY, metadata.get(KEY.encode()))
         if found is None:
@@ -60,8 +61,11 @@ def expect_values(source: Source) -> list[str]:
                 f"by {VALUES!r}. Use the same version of pg_simhash on both sides, or make them "
                 "anew."
             )
-        columns.append(name)
-    return columns
+        found_in.append(name)
+    for column in columns:
+        if column not in found_in:
+            raise ValueError(f"column {column!r} does not say what made its values")
+    return found_in
 
 
 def _metadata(source: Any) -> list[tuple[str, Any]]:

@@ -7,6 +7,8 @@ They are named by their numbers, from 0.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -22,10 +24,14 @@ Keep = Union[str, Sequence[Any], Callable[[str], Any], None]
 Progress = Callable[[float], object]
 
 #: The memory that keys may take beside the texts, and sets of shingles as much again, in bytes.
-#: Keys that do not fit lie in a temporary file.
+#: Keys that do not fit lie in a temporary file in `directory`, which has no name there.
 MEMORY = 1 << 30
-#: The least that it can be, which is the least of `maintenance_work_mem`.
+#: The least that it can be: with less, even few texts are gone through thousands of times.
 LEAST_MEMORY = 1 << 20
+
+
+#: A directory for temporary files. None: the one that Python's `tempfile` takes.
+Directory = Union[str, "os.PathLike[str]", None]
 
 
 class Duplicate(NamedTuple):
@@ -87,6 +93,10 @@ def _many(texts: Any) -> Any:
     return texts if hasattr(texts, "__len__") else list(texts)
 
 
+def _scratch(directory: Directory) -> str:
+    return tempfile.gettempdir() if directory is None else os.fspath(directory)
+
+
 def _checked(similarity: Any, memory: Any, progress: Any) -> None:
     """Arguments that compiled code would refuse in other words, or too late."""
     if isinstance(similarity, bool) or not isinstance(similarity, (int, float)):
@@ -105,6 +115,7 @@ def duplicates(
     *,
     memory: int = MEMORY,
     progress: Progress | None = None,
+    directory: Directory = None,
 ) -> list[Duplicate]:
     """`simhash_duplicates`: the texts to drop, each with the text that stands for it.
 
@@ -113,8 +124,8 @@ def duplicates(
     """
     _checked(similarity, memory, progress)
     texts = _many(texts)
-    order = _order(texts, keep)
-    found = _native.duplicates(recipe(config), similarity, texts, order, memory, progress)
+    order, scratch = _order(texts, keep), _scratch(directory)
+    found = _native.duplicates(recipe(config), similarity, texts, order, memory, progress, scratch)
     found.sort()
     return [Duplicate(*row) for row in found]
 
@@ -127,6 +138,7 @@ def dedup(
     *,
     memory: int = MEMORY,
     progress: Progress | None = None,
+    directory: Directory = None,
 ) -> Deduplicated:
     """Which texts stay, and which are dropped as near-duplicates of those.
 
@@ -134,7 +146,8 @@ def dedup(
     [0, 1]
     """
     texts = _many(texts)
-    dropped = duplicates(texts, similarity, keep, config, memory=memory, progress=progress)
+    options: Any = {"memory": memory, "progress": progress, "directory": directory}
+    dropped = duplicates(texts, similarity, keep, config, **options)
     gone = {row.duplicate for row in dropped}
     return Deduplicated([number for number in range(len(texts)) if number not in gone], dropped)
 
@@ -146,10 +159,12 @@ def pairs(
     *,
     memory: int = MEMORY,
     progress: Progress | None = None,
+    directory: Directory = None,
 ) -> Sequence[tuple[int, int, float]]:
     """`simhash_pairs`: all pairs of near-duplicates, as (a, b, similarity), a < b, ascending."""
     _checked(similarity, memory, progress)
-    return _native.Pairs(recipe(config), similarity, _many(texts), memory, progress)
+    scratch = _scratch(directory)
+    return _native.Pairs(recipe(config), similarity, _many(texts), memory, progress, scratch)
 
 
 def clusters(
@@ -160,11 +175,14 @@ def clusters(
     *,
     memory: int = MEMORY,
     progress: Progress | None = None,
+    directory: Directory = None,
 ) -> list[list[tuple[int, float]]]:
     """`simhash_clusters`: clusters of two texts and more, each as (text, similarity to the first
     one). Chains of pairs connect them, or, with linkage `star`, they are near their first one."""
     if linkage not in ("chain", "star"):
         raise ValueError(f"linkage is {linkage!r}. Allowed: 'chain', 'star'.")
     _checked(similarity, memory, progress)
-    is_star = linkage == "star"
-    return _native.clusters(recipe(config), similarity, _many(texts), is_star, memory, progress)
+    is_star, scratch = linkage == "star", _scratch(directory)
+    return _native.clusters(
+        recipe(config), similarity, _many(texts), is_star, memory, progress, scratch
+    )
