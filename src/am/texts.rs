@@ -244,7 +244,8 @@ pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(
-                "the keys of index \"{}\" were made by \"{then}\", and are made by \"{VALUES}\" now",
+                "the keys of index \"{}\" were made by \"{then}\", and are made by \"{VALUES}\" \
+                 now",
                 rel.name()
             ),
             "This library has other rules, another dictionary or other tables: REINDEX it.",

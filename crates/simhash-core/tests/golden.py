@@ -460,7 +460,7 @@ GIVEN_MODEL = json.loads(pathlib.Path(__file__).with_name("golden_model.json").r
 
 @functools.cache
 def model():
-    """Of each term of the corpus its idf and its neighbour entropy, the latter in units of 2^-20."""
+    """Of each term of the corpus its idf, and its neighbour entropy in units of 2^-20."""
     documents = [tokens_of(normalize(text)) for text in GIVEN_MODEL["corpus"]]
 
     def entropy(neighbours):

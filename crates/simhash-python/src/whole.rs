@@ -1,6 +1,6 @@
 //! Many texts at once: which to drop, all pairs, clusters.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -14,14 +14,16 @@ use crate::rows::TextRows;
 use crate::texts::Texts;
 use crate::work::{Work, run_long};
 
+/// How many bytes of memory keys may take, and as many again sets of shingles; and the directory
+/// where keys lie that memory does not hold.
+#[derive(FromPyObject)]
+pub struct Room(usize, PathBuf);
+
 /// What whole tables are asked for, and how.
 struct Asked<'a> {
     recipe: &'a Recipe,
     similarity: f64,
-    /// How many bytes of memory keys may take, and as many again sets of shingles.
-    memory: usize,
-    /// Where keys lie that memory does not hold.
-    directory: &'a Path,
+    room: &'a Room,
 }
 
 impl Asked<'_> {
@@ -41,8 +43,8 @@ impl Asked<'_> {
             PyValueError::new_err("more than 2^32 texts at once. Take the extension, or Spark.")
         })?;
         let done = run_long(py, progress, |work: &Work| {
-            let Asked { recipe, memory, directory, .. } = *self;
-            let mut rows = TextRows::new(texts, recipe, layout, memory, directory, work);
+            let Room(memory, directory) = self.room;
+            let mut rows = TextRows::new(texts, self.recipe, layout, *memory, directory, work);
             ask(&mut rows, places, law)
         })?;
         done.map_err(|Full| PyMemoryError::new_err("the memory that is allowed is too little"))
@@ -58,16 +60,15 @@ pub fn lengths(texts: Texts) -> Vec<Option<usize>> {
 /// The texts to drop, as (duplicate, kept, similarity), by their numbers. They are taken in
 /// `order`, which has each number once.
 #[pyfunction]
-#[pyo3(signature = (recipe, similarity, texts, order=None, memory=1 << 30, progress=None, directory=None))]
+#[pyo3(signature = (recipe, similarity, texts, order, room, progress=None))]
 pub fn duplicates<'py>(
     py: Python<'py>,
     recipe: &Recipe,
     similarity: f64,
     texts: Texts,
     order: Option<Vec<u32>>,
-    memory: usize,
+    room: Room,
     progress: Option<Bound<'py, PyAny>>,
-    directory: Option<PathBuf>,
 ) -> PyResult<Vec<(u32, u32, f64)>> {
     let all = texts.all();
     let order = checked(order, all.len())?;
@@ -76,10 +77,9 @@ pub fn duplicates<'py>(
         None => all,
     };
     let number = |place: u32| order.as_ref().map_or(place, |order| order[place as usize]);
-    let directory = &directory.unwrap_or_else(std::env::temp_dir);
-    let asked = Asked { recipe, similarity, memory, directory };
+    let asked = Asked { recipe, similarity, room: &room };
     let cover = asked.of(progress.as_ref(), py, &ordered, |rows, places, law| {
-        cover(rows, places, None, law, memory)
+        cover(rows, places, None, law, room.0)
     })?;
     let dropped = (0..ordered.len() as u32).filter_map(|place| {
         cover.kept(place).map(|(kept, similarity)| (number(place), number(kept), similarity))
@@ -108,20 +108,18 @@ pub struct Pairs(Vec<(u32, u32, f64)>);
 #[pymethods]
 impl Pairs {
     #[new]
-    #[pyo3(signature = (recipe, similarity, texts, memory=1 << 30, progress=None, directory=None))]
+    #[pyo3(signature = (recipe, similarity, texts, room, progress=None))]
     fn new<'py>(
         py: Python<'py>,
         recipe: &Recipe,
         similarity: f64,
         texts: Texts,
-        memory: usize,
+        room: Room,
         progress: Option<Bound<'py, PyAny>>,
-        directory: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let directory = &directory.unwrap_or_else(std::env::temp_dir);
-        let asked = Asked { recipe, similarity, memory, directory };
+        let asked = Asked { recipe, similarity, room: &room };
         let pairs = asked.of(progress.as_ref(), py, &texts.all(), |rows, places, law| {
-            let mut pairs = sharing::Pairs::new(places, None, law, memory);
+            let mut pairs = sharing::Pairs::new(places, None, law, room.0);
             let (mut all, mut same) = (Vec::new(), Vec::new());
             while pairs.next_batch(rows, &mut same)? {
                 for pair in &same {
@@ -155,24 +153,22 @@ impl Pairs {
 /// The clusters of two texts and more, by their numbers: of each (text, similarity to the first
 /// one). They are connected by chains of pairs, or, as stars, near their first one.
 #[pyfunction]
-#[pyo3(signature = (recipe, similarity, texts, is_star, memory=1 << 30, progress=None, directory=None))]
+#[pyo3(signature = (recipe, similarity, texts, is_star, room, progress=None))]
 pub fn clusters<'py>(
     py: Python<'py>,
     recipe: &Recipe,
     similarity: f64,
     texts: Texts,
     is_star: bool,
-    memory: usize,
+    room: Room,
     progress: Option<Bound<'py, PyAny>>,
-    directory: Option<PathBuf>,
 ) -> PyResult<Vec<Vec<(u32, f64)>>> {
-    let directory = &directory.unwrap_or_else(std::env::temp_dir);
-    let asked = Asked { recipe, similarity, memory, directory };
+    let asked = Asked { recipe, similarity, room: &room };
     asked.of(progress.as_ref(), py, &texts.all(), |rows, places, law| {
         let mut clusters = if is_star {
-            star(cover(rows, places, None, law, memory)?, places)
+            star(cover(rows, places, None, law, room.0)?, places)
         } else {
-            chain(rows, places, law, memory)?
+            chain(rows, places, law, room.0)?
         };
         let mut all = Vec::new();
         while let Some(cluster) = clusters.next(rows) {

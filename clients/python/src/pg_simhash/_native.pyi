@@ -19,9 +19,8 @@ class Pairs(Sequence[tuple[int, int, float]]):
         recipe: Recipe,
         similarity: float,
         texts: Any,
-        memory: int = ...,
+        room: tuple[int, str],
         progress: Callable[[float], object] | None = None,
-        directory: str | None = None,
     ) -> None: ...
     def __len__(self) -> int: ...
     def __getitem__(self, number: Any) -> Any: ...
@@ -51,17 +50,15 @@ def duplicates(
     recipe: Recipe,
     similarity: float,
     texts: Any,
-    order: Sequence[int] | None = None,
-    memory: int = ...,
+    order: Sequence[int] | None,
+    room: tuple[int, str],
     progress: Callable[[float], object] | None = None,
-    directory: str | None = None,
 ) -> list[tuple[int, int, float]]: ...
 def clusters(
     recipe: Recipe,
     similarity: float,
     texts: Any,
     is_star: bool,
-    memory: int = ...,
+    room: tuple[int, str],
     progress: Callable[[float], object] | None = None,
-    directory: str | None = None,
 ) -> list[list[tuple[int, float]]]: ...

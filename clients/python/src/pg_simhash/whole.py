@@ -93,16 +93,17 @@ def _many(texts: Any) -> Any:
     return texts if hasattr(texts, "__len__") else list(texts)
 
 
-def _scratch(directory: Directory) -> str:
-    return tempfile.gettempdir() if directory is None else os.fspath(directory)
+def _room(memory: Any, directory: Directory) -> tuple[int, str]:
+    """The bytes of memory, and the directory for what they do not hold."""
+    if isinstance(memory, bool) or not isinstance(memory, int) or memory < LEAST_MEMORY:
+        raise ValueError(f"memory is a number of bytes, {LEAST_MEMORY} or more, not {memory!r}")
+    return memory, tempfile.gettempdir() if directory is None else os.fspath(directory)
 
 
-def _checked(similarity: Any, memory: Any, progress: Any) -> None:
+def _checked(similarity: Any, progress: Any) -> None:
     """Arguments that compiled code would refuse in other words, or too late."""
     if isinstance(similarity, bool) or not isinstance(similarity, (int, float)):
         raise TypeError(f"similarity is a number from 0.3 to 1, not {similarity!r}")
-    if isinstance(memory, bool) or not isinstance(memory, int) or memory < LEAST_MEMORY:
-        raise ValueError(f"memory is a number of bytes, {LEAST_MEMORY} or more, not {memory!r}")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress is a function of the share that is done, not {progress!r}")
 
@@ -122,10 +123,10 @@ def duplicates(
     Texts are taken in the order of `keep`. One that is near none that was kept before it is kept.
     The others are dropped; for each stands the most similar of those that are kept before it.
     """
-    _checked(similarity, memory, progress)
+    _checked(similarity, progress)
     texts = _many(texts)
-    order, scratch = _order(texts, keep), _scratch(directory)
-    found = _native.duplicates(recipe(config), similarity, texts, order, memory, progress, scratch)
+    order, room = _order(texts, keep), _room(memory, directory)
+    found = _native.duplicates(recipe(config), similarity, texts, order, room, progress)
     found.sort()
     return [Duplicate(*row) for row in found]
 
@@ -162,9 +163,9 @@ def pairs(
     directory: Directory = None,
 ) -> Sequence[tuple[int, int, float]]:
     """`simhash_pairs`: all pairs of near-duplicates, as (a, b, similarity), a < b, ascending."""
-    _checked(similarity, memory, progress)
-    scratch = _scratch(directory)
-    return _native.Pairs(recipe(config), similarity, _many(texts), memory, progress, scratch)
+    _checked(similarity, progress)
+    room = _room(memory, directory)
+    return _native.Pairs(recipe(config), similarity, _many(texts), room, progress)
 
 
 def clusters(
@@ -181,8 +182,6 @@ def clusters(
     one). Chains of pairs connect them, or, with linkage `star`, they are near their first one."""
     if linkage not in ("chain", "star"):
         raise ValueError(f"linkage is {linkage!r}. Allowed: 'chain', 'star'.")
-    _checked(similarity, memory, progress)
-    is_star, scratch = linkage == "star", _scratch(directory)
-    return _native.clusters(
-        recipe(config), similarity, _many(texts), is_star, memory, progress, scratch
-    )
+    _checked(similarity, progress)
+    is_star, room = linkage == "star", _room(memory, directory)
+    return _native.clusters(recipe(config), similarity, _many(texts), is_star, room, progress)
