@@ -26,6 +26,7 @@ def test_a_stamp_survives_parquet(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(made, tmp_path / "a.parquet")
     assert expect_values(tmp_path / "a.parquet") == ["fp"]
     assert expect_values(made.schema) == ["fp"]
+    assert expect_values(pyarrow.parquet.ParquetFile(tmp_path / "a.parquet"), "fp") == ["fp"]
     # What stood there before is kept.
     field = made.schema.field("fp").with_metadata({b"unit": b"bits"})
     other = stamped(made.cast(made.schema.set(1, field)), "fp")
@@ -43,6 +44,19 @@ def test_values_of_another_place_are_refused() -> None:
     with pytest.raises(ValueError, match="'body' does not say"):
         expect_values(stamped(table(), "fp"), "fp", "body")
     assert expect_values(stamped(table(), "fp"), "fp") == ["fp"]
+    twice = pyarrow.schema([stamped(table(), "fp").schema.field("fp"), table().schema.field("fp")])
+    with pytest.raises(ValueError, match="'fp' does not say"):
+        expect_values(twice, "fp")
+    other = pyarrow.table({"fp": pyarrow.array([1])}).cast(
+        pyarrow.schema([("fp", pyarrow.int64())])
+    )
+    other = other.cast(pyarrow.schema([other.schema.field(0).with_metadata({KEY: "1-0123"})]))
+    with pytest.raises(ValueError, match="made by '1-0123'"):
+        stamped(other, "fp")
+    with pytest.raises(TypeError, match="list is no table"):
+        stamped([1], "fp")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="name the columns"):
+        stamped(table(), 0)  # type: ignore[arg-type]
     for source in (5, None, [1]):
         with pytest.raises(TypeError, match="has no schema"):
             expect_values(source)

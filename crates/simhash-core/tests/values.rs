@@ -3,6 +3,7 @@
 
 #![cfg(all(feature = "jieba", feature = "spaceless"))]
 
+use simhash_core::config::NormalizeStep;
 use simhash_core::{Simhasher, VALUES};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -21,22 +22,7 @@ fn values_are_made_by_what_they_say() {
         stop_words::lookup(language).unwrap().iter().for_each(|word| add(&mut digest, word));
     }
     let all: Vec<char> = ('\0'..=char::MAX).collect();
-    let steps = [
-        "html",
-        "data",
-        "mojibake",
-        "hyphens",
-        "confusables",
-        "nfkc",
-        "german",
-        "marks",
-        "lower",
-        "simplified",
-        "digits",
-        "punctuation",
-        "space",
-    ];
-    for step in steps {
+    for step in NormalizeStep::ALL {
         let config = format!(r#"{{"normalize": ["{step}"]}}"#);
         let mut simhasher = Simhasher::new(config.parse().unwrap()).unwrap();
         for some in all.chunks(64) {

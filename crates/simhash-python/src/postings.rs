@@ -38,9 +38,7 @@ impl Posting for u64 {
     }
 
     fn read(file: &mut impl Read) -> io::Result<Self> {
-        let mut bytes = [0; Self::SIZE];
-        file.read_exact(&mut bytes)?;
-        Ok(Self::from_ne_bytes(bytes))
+        read_bytes(file).map(Self::from_ne_bytes)
     }
 }
 
@@ -62,10 +60,14 @@ impl Posting for u128 {
     }
 
     fn read(file: &mut impl Read) -> io::Result<Self> {
-        let mut bytes = [0; Self::SIZE];
-        file.read_exact(&mut bytes)?;
-        Ok(Self::from_ne_bytes(bytes))
+        read_bytes(file).map(Self::from_ne_bytes)
     }
+}
+
+fn read_bytes<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The places of rows by their keys.

@@ -29,14 +29,18 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
     >>> expect_values(table, "fp")
     ['fp']
     """
-    if not columns:
+    if not columns or not all(isinstance(column, str) for column in columns):
         raise TypeError("name the columns of fingerprints: stamped(table, 'fp')")
+    if not hasattr(table, "cast") or not hasattr(table, "column_names"):
+        raise TypeError(f"{type(table).__name__} is no table of Arrow")
     schema = table.schema
     for column in columns:
         number = schema.get_field_index(column)
         if number < 0:
             raise ValueError(f"there is no column {column!r}, or there are several")
         field = schema.field(number)
+        # A stamp of another place says what these values are: it must not be lost.
+        expect_values([field])
         metadata: dict[bytes | str, bytes | str] = {KEY.encode(): VALUES.encode()}
         for key, value in (field.metadata or {}).items():
             metadata.setdefault(key, value)
@@ -46,13 +50,17 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
 
 def expect_values(source: Source, *columns: str) -> list[str]:
     """The columns that say what made their values. A ValueError if that is not what makes them
-    here, or if one of `columns` does not say it: many programs copy a table without it. `source` is
-    a table or schema of Arrow, the path of a parquet file, or a DataFrame of Spark, whose columns
-    say it by `alias("fp", metadata={KEY: VALUES})`."""
-    found_in = []
+    here, or if one of `columns` does not say it: many programs copy a table without it, and a table
+    that is put together from two has what the first one says.
+
+    `source` is a table or schema of Arrow, the path of a parquet file, or a DataFrame of Spark,
+    whose columns say it by `alias("fp", metadata={KEY: VALUES})`.
+    """
+    found_in, without = [], []
     for name, metadata in _metadata(source):
         found = metadata.get(KEY, metadata.get(KEY.encode()))
         if found is None:
+            without.append(name)
             continue
         made_by = found.decode() if isinstance(found, bytes) else str(found)
         if made_by != VALUES:
@@ -63,7 +71,7 @@ def expect_values(source: Source, *columns: str) -> list[str]:
             )
         found_in.append(name)
     for column in columns:
-        if column not in found_in:
+        if column not in found_in or column in without:
             raise ValueError(f"column {column!r} does not say what made its values")
     return found_in
 
@@ -73,7 +81,8 @@ def _metadata(source: Any) -> list[tuple[str, Any]]:
         import pyarrow.parquet
 
         source = pyarrow.parquet.read_schema(os.fspath(source))
-    schema = getattr(source, "schema", source)
+    # A file that pyarrow has opened has two: the other one is parquet's own.
+    schema = getattr(source, "schema_arrow", None) or getattr(source, "schema", source)
     try:
         return [(field.name, field.metadata or {}) for field in schema]
     except (AttributeError, TypeError):
