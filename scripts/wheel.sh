@@ -19,7 +19,8 @@ if ! cmp -s target/third-party.txt clients/python/THIRD-PARTY.txt; then
 fi
 rm -rf "$out"
 for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
-  if ! rustup target add "$target" >target/logs/rustup-target.log 2>&1; then
+  if [ ! -d "$(rustc --print target-libdir --target "$target")" ] &&
+    ! rustup target add "$target" >target/logs/rustup-target.log 2>&1; then
     say "$target: rustup cannot add it, so its wheel is left out"
     continue
   fi

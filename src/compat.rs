@@ -18,6 +18,20 @@ pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
     }
 }
 
+/// The text of one of the parser's names.
+///
+/// # Safety
+/// `node` is a String.
+pub unsafe fn string_of<'a>(node: *mut pg_sys::Node) -> &'a CStr {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg14")]
+        return CStr::from_ptr((*node.cast::<pg_sys::Value>()).val.str_);
+        #[cfg(not(feature = "pg14"))]
+        return CStr::from_ptr((*node.cast::<pg_sys::String>()).sval);
+    }
+}
+
 /// access/nbtxlog.h: `xl_btree_reuse_page`.
 #[repr(C)]
 pub struct HorizonRecord {

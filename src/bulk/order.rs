@@ -3,14 +3,15 @@
 //! PostgreSQL sorts, in a query that runs as the caller and sees what the caller's statement sees.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_long};
+use std::ffi::{CStr, CString, c_long};
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
 use super::row;
 use super::target::Target;
 use crate::catalog::names::qualified_name;
-use crate::error::{raise, reserve};
+use crate::compat::string_of;
+use crate::error::{raise, reserve, shown};
 use crate::storage::check_for_interrupts;
 use crate::types::text::utf8_to_server;
 use crate::types::tid;
@@ -23,7 +24,7 @@ const BATCH: c_long = 10_000;
 /// versions, which is what an index names; of those that are not visible themselves, the second
 /// result has the visible versions. Raises an ERROR unless `keep` is an ORDER BY list.
 pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
-    check_text(keep);
+    check_text(keep, target.named[0].table);
     let own = target.split.unwrap_or(target.sources.len());
     let sources = target.sources.iter().take(own).enumerate();
     let places: HashMap<pg_sys::Oid, usize> =
@@ -49,18 +50,19 @@ pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
     (numbers, visible)
 }
 
+const HINT: &str =
+    "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.";
+
 fn refuse(keep: &str, why: &str) -> ! {
     let shown: String = keep.chars().take(100).collect();
-    raise(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("keep \"{shown}\" {why}"),
-        "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.",
-    )
+    let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+    raise(code, format!("keep \"{shown}\" {why}"), HINT)
 }
 
-/// Raises 22023 for a text that is nothing, or more than an ORDER BY list, and PostgreSQL's own
-/// ERROR for one that cannot be parsed.
-fn check_text(keep: &str) {
+/// Raises 22023 for a text that is nothing, or more than an ORDER BY list, 42703 for a name alone
+/// that is no column, such as "longest", and PostgreSQL's own ERROR for a text that cannot be
+/// parsed.
+fn check_text(keep: &str, table: pg_sys::Oid) {
     if keep.trim().is_empty() {
         refuse(keep, "is empty")
     }
@@ -85,8 +87,37 @@ fn check_text(keep: &str) {
                 && select.lockingClause.is_null()
                 && select.op == pg_sys::SetOperation::SETOP_NONE
         });
-        if !is_list {
+        let Some(select) = select.filter(|_| is_list) else {
             refuse(keep, "is more than an ORDER BY list")
+        };
+        let select = select.cast::<pg_sys::SelectStmt>();
+        for by in PgList::<pg_sys::SortBy>::from_pg((*select).sortClause).iter_ptr() {
+            check_name((*by).node, table);
+        }
+    }
+}
+
+/// Raises 42703 for a name alone that is neither a column of the table nor the table's own.
+///
+/// # Safety
+/// The node is one of the parser's.
+unsafe fn check_name(node: *mut pg_sys::Node, table: pg_sys::Oid) {
+    // SAFETY: a node is cast only to the type its tag says; the names are C strings.
+    unsafe {
+        if !pgrx::is_a(node, pg_sys::NodeTag::T_ColumnRef) {
+            return;
+        }
+        let fields = PgList::<pg_sys::Node>::from_pg((*node.cast::<pg_sys::ColumnRef>()).fields);
+        let only = fields.get_ptr(0).filter(|_| fields.len() == 1);
+        let Some(field) = only.filter(|&field| pgrx::is_a(field, pg_sys::NodeTag::T_String)) else {
+            return;
+        };
+        let name = string_of(field);
+        let own = pg_sys::get_rel_name(table);
+        let is_table = !own.is_null() && CStr::from_ptr(own) == name;
+        if !is_table && pg_sys::get_attnum(table, name.as_ptr()) == 0 {
+            let message = format!("column \"{}\" does not exist", shown(name));
+            raise(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message, HINT)
         }
     }
 }

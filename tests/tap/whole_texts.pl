@@ -309,6 +309,9 @@ for ([ "'own_body', measure => 'bogus'", qr/measure is for fingerprints/ ],
 	[ "'own_body', other => 'own_body'", qr/other is an index of the same table, "own"/ ],
 	[ "'own_body', other => 'own_upper'", qr/other is an index of the same table, "own"/ ],
 	[ "'own_body', keep => 'Order  By id'", qr/begins with ORDER BY/ ],
+	[ "'own_body', keep => 'longest'",
+		qr/column "longest" does not exist.*HINT: .*length\(body\) DESC/s ],
+	[ "'own_body', keep => 'id, Newest DESC'", qr/column "newest" does not exist/ ],
 	[ "'seen_body'", qr/materialized view "seen" has not been populated.*REFRESH/s ])
 {
 	my ($arguments, $expected) = @$_;
@@ -316,6 +319,9 @@ for ([ "'own_body', measure => 'bogus'", qr/measure is for fingerprints/ ],
 		"SELECT count(*) FROM simhash_duplicates($arguments)");
 	like($said, $expected, "duplicates of $arguments");
 }
+is(query("SELECT count(*) FROM simhash_duplicates('own_body', keep => 'own, ctid')"),
+	query("SELECT count(*) FROM simhash_duplicates('own_body', keep => 'id')"),
+	'an order by whole rows and by a column of the system');
 is(query("SELECT count(*) FROM simhash_duplicates('own_body', similarity => NULL)"), '0',
 	'no similarity, no duplicates');
 is(query("SELECT count(*) FROM simhash_clusters('own_body', similarity => NULL)"), '0',

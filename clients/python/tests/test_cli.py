@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -189,3 +190,27 @@ def test_a_run_that_is_ended_leaves_what_was(tmp_path: Path, how: signal.Signals
     assert child.returncode != 0
     assert target.read_text() == "as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+@pytest.mark.parametrize(("bound", "named"), [(2_000, ""), (200_000, "out")])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_full_disk_is_named(tmp_path: Path, suffix: str, bound: int, named: str) -> None:
+    """No file may be longer than a bound. Texts, in a file of the directory, take 80,000 bytes,
+    the rows that stay 400,000."""
+    rows = [f"the text of row {number}, {number * number} words" for number in range(1000)]
+    source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    table = pyarrow.table({"text": rows, "more": [random.randbytes(200).hex() for _ in rows]})
+    if suffix == ".parquet":
+        pyarrow.parquet.write_table(table, source)
+    else:
+        source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    target.write_text("as before")
+    code = "import resource, sys, pg_simhash.cli as cli; bound = int(sys.argv.pop(1));"
+    code += "resource.setrlimit(resource.RLIMIT_FSIZE, (bound, bound)); sys.exit(cli.main())"
+    command = [sys.executable, "-c", code, str(bound), "dedup", str(source), str(target)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    place = target if named else tmp_path
+    assert ended.returncode == 1
+    assert f"File too large: '{place}'" in ended.stderr
+    assert target.read_text() == "as before"
+    assert len(list(tmp_path.iterdir())) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,15 @@ def test_a_file_of_keys_that_cannot_be_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="/nowhere"):
             call(rows, memory=1 << 20, directory="/nowhere")
     assert duplicates(rows, 1.0, memory=1 << 20, directory=tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+    # As a full disk does it: no file may be longer than 100,000 bytes.
+    bound = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, bound[1]))
+    try:
+        with pytest.raises(OSError, match=f"{tmp_path}: File too large"):
+            duplicates(rows, memory=1 << 20, directory=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, bound)
     assert list(tmp_path.iterdir()) == []
 
 

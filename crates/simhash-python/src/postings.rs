@@ -120,13 +120,21 @@ impl InFile {
     /// A file of what `next` gives, a part at a time, until it gives none. No key is in two parts.
     pub fn new<P: Posting>(
         directory: &Path,
+        next: impl FnMut() -> Option<Vec<P>>,
+        check: &mut dyn FnMut(),
+    ) -> io::Result<Self> {
+        Self::written(directory, next, check).map_err(|error| {
+            let named = format!("a temporary file in {}: {error}", directory.display());
+            io::Error::new(error.kind(), named)
+        })
+    }
+
+    fn written<P: Posting>(
+        directory: &Path,
         mut next: impl FnMut() -> Option<Vec<P>>,
         check: &mut dyn FnMut(),
     ) -> io::Result<Self> {
-        let file = tempfile::tempfile_in(directory).map_err(|error| {
-            let named = format!("no temporary file in {}: {error}", directory.display());
-            io::Error::new(error.kind(), named)
-        })?;
+        let file = tempfile::tempfile_in(directory)?;
         let mut file = BufWriter::with_capacity(BUFFER, file);
         let mut postings = 0;
         while let Some(part) = next() {

@@ -4,6 +4,7 @@ stands under its name only when it is whole. Lines with nothing in them are no r
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import itertools
 import json
@@ -64,12 +65,24 @@ def _opened(path: Path, mode: str) -> IO[str]:
 
 
 @contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What says that a disk is full, and not which, names this file or directory."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        raise
+
+
+@contextmanager
 def _written(path: Path) -> Iterator[Path]:
     """A name to write to. The file gets its own name at the end, if nothing went wrong."""
     suffix = "".join(path.suffixes[-2:])
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished{suffix}")
     try:
-        yield unfinished
+        with _named(path):
+            yield unfinished
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -145,7 +158,7 @@ def mapped_texts(path: Path, column: str, directory: Path, read: Callable[[int],
     texts = known[format_of(path)](path, column)
     schema = arrow.schema([("text", arrow.large_string())])
     rows = 0
-    with tempfile.TemporaryFile(dir=directory) as scratch:
+    with _named(directory), tempfile.TemporaryFile(dir=directory) as scratch:
         try:
             with arrow.ipc.new_file(arrow.PythonFile(scratch, "w"), schema) as writer:
                 for batch in _batches(texts):

@@ -304,6 +304,8 @@ fn report(blocks: &Blocks, meeting: &Meeting, next: u32, rows: &mut impl Rows) {
     if next.is_multiple_of(64) || next == meeting.second.end {
         let rows_of = f64::from(meeting.second.end - meeting.second.start);
         let within = f64::from(next - meeting.second.start) / rows_of;
+        // A row meets those before it, of which the last ones have the most.
+        let within = if meeting.is_of_one() { within * within } else { within };
         rows.progress(WALK + (1.0 - WALK) * blocks.share(WALK + (1.0 - WALK) * within));
     }
 }
