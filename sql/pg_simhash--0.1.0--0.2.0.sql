@@ -1414,6 +1414,34 @@ CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEF
 COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
   'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
   'kept row stands for; the representative of its cluster, how many they are, and how similar';
+
+CREATE FUNCTION simhash_part_recipe(index regclass) RETURNS text
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 10000
+  AS 'MODULE_PATHNAME', 'simhash_part_recipe_wrapper';
+COMMENT ON FUNCTION simhash_part_recipe(regclass) IS
+  'internal: how the index of a part of a table over servers makes keys';
+CREATE FUNCTION simhash_part_rows(index regclass) RETURNS SETOF bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_part_rows_wrapper';
+COMMENT ON FUNCTION simhash_part_rows(regclass) IS
+  'internal: which rows of a part of a table over servers have keys';
+CREATE FUNCTION simhash_part_roots(index regclass, versions bytea) RETURNS bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_part_roots_wrapper';
+COMMENT ON FUNCTION simhash_part_roots(regclass, bytea) IS
+  'internal: what an index calls rows of a part of a table over servers';
+CREATE FUNCTION simhash_part_keys(index regclass, bands integer, low bigint, high bigint)
+  RETURNS SETOF bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_part_keys_wrapper';
+COMMENT ON FUNCTION simhash_part_keys(regclass, integer, bigint, bigint) IS
+  'internal: the keys of a part of a table over servers, and the rows that have them';
+CREATE FUNCTION simhash_part_texts(index regclass, roots bytea, sets boolean, numbers text)
+  RETURNS SETOF bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 1000000
+  AS 'MODULE_PATHNAME', 'simhash_part_texts_wrapper';
+COMMENT ON FUNCTION simhash_part_texts(regclass, bytea, boolean, text) IS
+  'internal: what is made of texts of a part of a table over servers';
 COMMENT ON FUNCTION simhash_get_progress() IS
   'internal: implementation of the view simhash_progress';
 

@@ -19,18 +19,28 @@ use crate::types::tid;
 /// How many rows are fetched together.
 const BATCH: c_long = 10_000;
 
-/// The visible rows of a target, of the first of two tables, in the order of `keep`; what is equal
-/// there in the order of tables and TIDs. A row's number is that of the root of its chain of
-/// versions, which is what an index names; of those that are not visible themselves, the second
-/// result has the visible versions. Raises an ERROR unless `keep` is an ORDER BY list.
+/// The rows of a target, of the first of two tables, in the order of `keep`. A row's number is that
+/// of the root of its chain of versions, which is what an index names; of those that are not
+/// visible themselves, the second result has the visible versions.
 pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
-    check_text(keep, target.named[0].table);
     let own = target.split.unwrap_or(target.sources.len());
-    let sources = target.sources.iter().take(own).enumerate();
-    let places: HashMap<pg_sys::Oid, usize> =
-        sources.map(|(place, source)| (source.heap, place)).collect();
-    let table = target.named[0].table;
-    let Some(name) = qualified_name(table) else { return Default::default() };
+    let tables = target.sources.iter().take(own).map(|source| source.heap);
+    let mut numbers = versions_in_order(target.named[0].table, tables, keep);
+    let visible = find_roots(target, &mut numbers);
+    (numbers, visible)
+}
+
+/// The visible rows of a table, of those of its partitions that are `tables`, in the order of
+/// `keep`; what is equal there in the order of tables and TIDs. Raises an ERROR unless `keep` is an
+/// ORDER BY list.
+pub fn versions_in_order(
+    table: pg_sys::Oid,
+    tables: impl Iterator<Item = pg_sys::Oid>,
+    keep: &str,
+) -> Vec<u64> {
+    check_text(keep, table);
+    let places: HashMap<pg_sys::Oid, usize> = tables.zip(0..).collect();
+    let Some(name) = qualified_name(table) else { return Vec::new() };
     // SAFETY: a catalogue look-up.
     let is_partitioned =
         unsafe { pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE };
@@ -46,8 +56,7 @@ pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
             numbers.push(row::number(place, tid));
         }
     });
-    let visible = find_roots(target, &mut numbers);
-    (numbers, visible)
+    numbers
 }
 
 const HINT: &str =
@@ -204,9 +213,9 @@ unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     }
 }
 
-/// Replaces the versions of rows that are not the roots of their chains by these. Returns the
-/// versions by the roots.
-fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
+/// Replaces the versions of rows that are not the roots of their chains by these, which are what
+/// an index names. Returns the versions by the roots.
+pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
     let mut sorted = Vec::new();
     reserve(&mut sorted, numbers.len());
     sorted.extend_from_slice(numbers);

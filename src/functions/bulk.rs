@@ -18,8 +18,8 @@ use crate::bulk::measured::{Measured, Measuring};
 use crate::bulk::pairs::{pairs, verified_pairs};
 use crate::bulk::progress::{Command, reports};
 use crate::bulk::row;
-use crate::bulk::target::{Content, Source, Target};
-use crate::bulk::texts::{self, Linkage};
+use crate::bulk::target::{Content, Target};
+use crate::bulk::texts::{self, Linkage, Origin};
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::error::raise;
@@ -30,15 +30,19 @@ use crate::types::{ConfigText, Text};
 pub(super) type Place = (pg_sys::ItemPointerData, pg_sys::Oid);
 
 /// What the numbers of rows mean.
-pub(super) struct Places(Rc<[Source]>);
+pub(super) struct Places(Rc<[pg_sys::Oid]>);
 
 impl Places {
     pub(super) fn of(target: &Target) -> Self {
-        Self(target.sources.clone())
+        Self(target.sources.iter().map(|source| source.heap).collect())
+    }
+
+    fn of_origin(origin: &Origin) -> Self {
+        Self(origin.tables())
     }
 
     pub(super) fn of_row(&self, number: u64) -> Place {
-        (row::unpack(number), self.0[row::table(number)].heap)
+        (row::unpack(number), self.0[row::table(number)])
     }
 }
 
@@ -169,11 +173,15 @@ type SimilarRows = TableIterator<
     ),
 >;
 
-fn similar_rows(target: Target, similarity: f64, fcinfo: pg_sys::FunctionCallInfo) -> SimilarRows {
-    let places = Places::of(&target);
+fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInfo) -> SimilarRows {
+    let places = Places::of_origin(&origin);
+    let here: Vec<&Target> = match &origin {
+        Origin::Here(target) => vec![target],
+        Origin::Servers(_) => Vec::new(),
+    };
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&[&target], fcinfo) };
-    let pairs = texts::pairs(target, similarity).into_iter().flatten();
+    let held = unsafe { Held::hold(&here, fcinfo) };
+    let pairs = texts::pairs(origin, similarity).into_iter().flatten();
     TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         (a, b, similarity, a_table, b_table)
@@ -187,7 +195,7 @@ fn simhash_similar_pairs(
     similarity: f64,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> SimilarRows {
-    similar_rows(Target::new(index, Content::Texts), similarity, fcinfo)
+    similar_rows(Origin::of(index, similarity), similarity, fcinfo)
 }
 
 /// Every row of one index with every row of another if their texts are near-duplicates.
@@ -198,7 +206,7 @@ fn simhash_similar_pairs_of_two(
     similarity: f64,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> SimilarRows {
-    similar_rows(Target::of_two(index, other, Content::Texts), similarity, fcinfo)
+    similar_rows(Target::of_two(index, other, Content::Texts).into(), similarity, fcinfo)
 }
 
 type DuplicateRows = TableIterator<
@@ -228,9 +236,9 @@ fn simhash_duplicates(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> DuplicateRows {
     let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
-    let target = move |content| Target::new(index, content);
+    let asked = Asked { index, other: None };
     let schema = Schema::of_call(fcinfo);
-    duplicate_rows(target, similarity, distance, keep, body, shingle, measure, config, schema)
+    duplicate_rows(asked, similarity, distance, keep, body, shingle, measure, config, schema)
 }
 
 /// The rows of one index that are near a row of another, each with that row.
@@ -251,14 +259,37 @@ fn simhash_duplicates_of_two(
     let (Some(index), Some(other)) = (index, other) else {
         return TableIterator::new(std::iter::empty());
     };
-    let target = move |content| Target::of_two(index, other, content).of_other_tables();
+    let asked = Asked { index, other: Some(other) };
     let schema = Schema::of_call(fcinfo);
-    duplicate_rows(target, similarity, distance, keep, body, shingle, measure, config, schema)
+    duplicate_rows(asked, similarity, distance, keep, body, shingle, measure, config, schema)
+}
+
+/// What duplicates are asked of.
+struct Asked {
+    /// An index, or a table whose parts lie on several servers.
+    index: pg_sys::Oid,
+    other: Option<pg_sys::Oid>,
+}
+
+impl Asked {
+    fn target(&self, content: Content) -> Target {
+        match self.other {
+            None => Target::new(self.index, content),
+            Some(other) => Target::of_two(self.index, other, content).of_other_tables(),
+        }
+    }
+
+    fn origin(&self, similarity: f64) -> Origin {
+        match self.other {
+            None => Origin::of(self.index, similarity),
+            Some(_) => self.target(Content::Texts).into(),
+        }
+    }
 }
 
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn duplicate_rows(
-    target: impl FnOnce(Content) -> Target,
+    asked: Asked,
     similarity: Option<f64>,
     distance: Option<i32>,
     keep: Option<Text<'_>>,
@@ -296,9 +327,9 @@ fn duplicate_rows(
         )
     }
     let Some(distance) = distance else {
-        let target = target(Content::Texts);
-        let places = Places::of(&target);
-        let rows = texts::duplicates(target, similarity, keep, numbers);
+        let origin = asked.origin(similarity);
+        let places = Places::of_origin(&origin);
+        let rows = texts::duplicates(origin, similarity, keep, numbers);
         return TableIterator::new(rows.map(move |(row, kept, similarity)| {
             let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
             (row, kept, Some(similarity), None, table, kept_table)
@@ -313,7 +344,7 @@ fn duplicate_rows(
              index on texts, a distance for one on fingerprints.",
         )
     }
-    let target = target(Content::Fingerprints);
+    let target = asked.target(Content::Fingerprints);
     let places = Places::of(&target);
     let command = Command::Duplicates;
     let sharing = Sharing::find(&target, how.as_ref(), command);
@@ -350,11 +381,11 @@ fn simhash_similar_clusters(
     let (Some(index), Some(similarity)) = (index, similarity) else {
         return TableIterator::new(std::iter::empty());
     };
-    let target = Target::new(index, Content::Texts);
-    let places = Places::of(&target);
+    let origin = Origin::of(index, similarity);
+    let places = Places::of_origin(&origin);
     let linkage = linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str()));
     let keep = keep.as_ref().map(Text::as_str);
-    let rows = texts::clusters(target, similarity, linkage, keep, None).map(move |member| {
+    let rows = texts::clusters(origin, similarity, linkage, keep, None).map(move |member| {
         let (row, table) = places.of_row(member.row);
         let (representative, representative_table) = places.of_row(member.representative);
         let size = i32::try_from(member.size).unwrap_or(i32::MAX);

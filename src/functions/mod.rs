@@ -35,6 +35,7 @@ mod near_text;
 mod numbers;
 mod order;
 mod own_features;
+mod parts;
 mod passages;
 mod planner;
 mod shingles;

@@ -138,7 +138,7 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
             let target = Target::new(index, Content::Texts);
             let numbers = Some(ConfigText::config_of(&similar.config).numbers());
             let members =
-                texts::clusters(target, similar.similarity, Linkage::Chain, None, numbers);
+                texts::clusters(target.into(), similar.similarity, Linkage::Chain, None, numbers);
             members.map(|member| (member.row, member.representative)).collect()
         }
     }

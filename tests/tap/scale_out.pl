@@ -78,7 +78,7 @@ sub shard_plans
 }
 
 my @blocks = blocks();
-is(scalar @blocks, 6, 'the page has its blocks');
+is(scalar @blocks, 7, 'the page has its blocks');
 run_block($_) for @blocks[ 0, 1 ];
 
 # Every fifth row is a copy of an earlier one, with 0 to 4 bits flipped.
@@ -99,7 +99,9 @@ my $share = "SELECT count(*) BETWEEN $rows / 4 AND $rows / 2 FROM doc";
 is(join('|', map { $_->safe_psql('postgres', $share) } @shards),
 	't|t|t', 'each shard has its share');
 
-run_block($_) for @blocks[ 2, 3 ];
+run_block($_) for @blocks[ 2, 3, 4 ];
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM doc'), $rows,
+	'no text is near another');
 
 my $point = $coordinator->safe_psql('postgres', 'SELECT fp FROM whole WHERE id = 4');
 for my $form ("hamming(fp, '$point') <= 6", "hamming(fp, '$point') < 7",
@@ -145,7 +147,7 @@ SELECT a.id, b.id, hamming(a.fp, b.fp)
   FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3 ORDER BY 1, 2
 SQL
 my $before = $coordinator->safe_psql('postgres', 'SELECT count(*) FROM doc');
-run_block($_) for @blocks[ 4, 5 ];
+run_block($_) for @blocks[ 5, 6 ];
 cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pair'),
 	'>', $rows / 20, 'there are pairs');
 is($coordinator->safe_psql('postgres', 'SELECT * FROM pair ORDER BY a, b'),

@@ -6,26 +6,32 @@
 //! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
 //! keys, and half for sets of shingles.
 
+mod any_rows;
 mod cutters;
 mod parcel;
 pub mod passages;
 mod postings;
 mod rows;
+pub mod servers;
 pub mod suggest;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use pgrx::PgSqlErrorCode;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::Numbers;
 use simhash_core::whole::sharing;
 use simhash_core::whole::sharing::{Clusters, Full, Law, Same, chain, star};
 
+use self::any_rows::AnyRows;
 use self::postings::Bands;
 use self::rows::{TextRows, Texts, rows_with_keys};
-use super::order::in_order;
+use self::servers::parts::Parts;
+use self::servers::rows::ServerTexts;
+use super::order::{in_order, versions_in_order};
 use super::places::{BYTES, MOST, Places};
 use super::progress::{Command, Progress};
-use super::target::{Named, OpenedAll, Target};
+use super::target::{Content, Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
 use crate::error::raise;
 use crate::guc::work_mem;
@@ -34,14 +40,55 @@ use crate::types::near_text::check_similarity;
 /// Two rows by the numbers of their visible versions, and their similarity.
 pub type Pair = (u64, u64, f64);
 
-/// A target, the texts of its rows, and how they are compared.
+/// Where the rows are that are compared.
+pub enum Origin {
+    /// In tables of this server, by their indexes.
+    Here(Target),
+    /// In partitions of a table, some of which lie on other servers.
+    Servers(Parts),
+}
+
+impl Origin {
+    /// What was named: an index, or a table whose parts lie on several servers.
+    pub fn of(relation: pg_sys::Oid, similarity: f64) -> Self {
+        // SAFETY: a catalogue look-up.
+        match unsafe { pg_sys::get_rel_relkind(relation) } as u8 {
+            pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
+                check_similarity(similarity);
+                Self::Servers(Parts::of(relation, similarity))
+            }
+            _ => Self::Here(Target::new(relation, Content::Texts)),
+        }
+    }
+
+    /// The tables, whose places are parts of the numbers of their rows.
+    pub fn tables(&self) -> Rc<[pg_sys::Oid]> {
+        match self {
+            Self::Here(target) => target.sources.iter().map(|source| source.heap).collect(),
+            Self::Servers(parts) => parts.tables(),
+        }
+    }
+}
+
+impl From<Target> for Origin {
+    fn from(target: Target) -> Self {
+        Self::Here(target)
+    }
+}
+
+/// The texts of rows, and how they are compared.
 struct Whole {
-    target: Target,
-    texts: Texts,
+    read: Read,
     law: Law,
     /// For rows that share keys, and as much for sets.
     memory: usize,
     _progress: Progress,
+}
+
+/// What rows are read from.
+enum Read {
+    Here(Target, Box<Texts>),
+    Servers(Box<ServerTexts>),
 }
 
 impl Whole {
@@ -49,7 +96,7 @@ impl Whole {
     /// `others_first` those of the second of two indexes come before. Which numbers must agree is
     /// what the index says, if it is not given.
     fn new(
-        target: Target,
+        origin: Origin,
         similarity: f64,
         keep: Option<&str>,
         others_first: bool,
@@ -57,6 +104,24 @@ impl Whole {
         numbers: Option<Numbers>,
     ) -> Option<Self> {
         check_similarity(similarity);
+        match origin {
+            Origin::Here(target) => {
+                Self::of_target(target, similarity, keep, others_first, command, numbers)
+            }
+            Origin::Servers(parts) => {
+                Some(Self::of_parts(parts, similarity, keep, command, numbers))
+            }
+        }
+    }
+
+    fn of_target(
+        target: Target,
+        similarity: f64,
+        keep: Option<&str>,
+        others_first: bool,
+        command: Command,
+        numbers: Option<Numbers>,
+    ) -> Option<Self> {
         let opened = target.open();
         let first = opened.first()?;
         let recipe = Recipe::of(first.rel());
@@ -80,29 +145,96 @@ impl Whole {
         }
         let (first, second) = if others_first { (others, own) } else { (own, others) };
         let split = target.split.map(|_| first.len() as u32);
-        let mut numbers = first;
-        numbers.extend(second);
-        check_count(numbers.len());
-        progress.expect_rows(numbers.len());
-        let known = numbers.len() * (BYTES + of_result(command));
-        let memory = match work_mem().checked_sub(known) {
-            Some(memory) if memory >= work_mem() / 4 => memory / 2,
-            _ => raise_no_room(numbers.len(), known),
-        };
-        let places = Places::new(numbers, target.sources.len(), split);
+        let mut all = first;
+        all.extend(second);
+        let memory = memory_beside(all.len(), command, &progress);
+        let places = Places::new(all, target.sources.len(), split);
         let layout = recipe.layout();
         let bands = Some(Bands { layout, count: law.sketch.bands });
         let config = (!recipe.names_words()).then(|| recipe.config.clone());
         let texts = Texts { places, bands, simhasher, config, moved };
-        Some(Self { target, texts, law, memory, _progress: progress })
+        Some(Self { read: Read::Here(target, Box::new(texts)), law, memory, _progress: progress })
+    }
+
+    fn of_parts(
+        mut parts: Parts,
+        similarity: f64,
+        keep: Option<&str>,
+        command: Command,
+        numbers: Option<Numbers>,
+    ) -> Self {
+        let law = Law::new(similarity, parts.layout).unwrap_or_else(|| raise_no_law(similarity));
+        let progress = Progress::start(command, parts.table, parts.table, 1, 0);
+        let (all, moved) = match keep {
+            None => (ServerTexts::all_rows(&mut parts), HashMap::new()),
+            Some(keep) => {
+                let tables = parts.tables();
+                let mut versions = versions_in_order(parts.table, tables.iter().copied(), keep);
+                let moved = ServerTexts::find_roots(&mut parts, &mut versions);
+                (versions, moved)
+            }
+        };
+        let memory = memory_beside(all.len(), command, &progress);
+        let places = Places::new(all, parts.parts.len(), None);
+        let texts = ServerTexts::new(parts, places, law.sketch.bands, numbers, moved);
+        Self { read: Read::Servers(Box::new(texts)), law, memory, _progress: progress }
     }
 
     fn places(&self) -> u32 {
-        self.texts.places.len()
+        self.all_places().len()
     }
 
     fn split(&self) -> Option<u32> {
-        self.texts.places.split
+        self.all_places().split
+    }
+
+    fn all_places(&self) -> &Places {
+        match &self.read {
+            Read::Here(_, texts) => &texts.places,
+            Read::Servers(texts) => &texts.places,
+        }
+    }
+
+    /// The visible version of a row whose text was read.
+    fn visible(&self, place: u32) -> u64 {
+        match &self.read {
+            Read::Here(_, texts) => texts.visible(place),
+            Read::Servers(texts) => texts.visible(place),
+        }
+    }
+
+    /// What `work` makes of the rows, while the tables are open. With `workers` nothing may be
+    /// written meanwhile.
+    fn with_rows<T>(&mut self, workers: bool, work: impl FnOnce(&mut AnyRows<'_>) -> T) -> T {
+        match &mut self.read {
+            Read::Here(target, texts) => {
+                let opened = target.open();
+                let rows = match workers {
+                    true => TextRows::with_workers(texts, &opened),
+                    false => TextRows::new(texts, &opened),
+                };
+                work(&mut AnyRows::Here(Box::new(rows)))
+            }
+            Read::Servers(texts) => work(&mut AnyRows::Servers(texts)),
+        }
+    }
+
+    /// Nothing more is asked for.
+    fn end(&mut self) {
+        if let Read::Servers(texts) = &mut self.read {
+            texts.end();
+        }
+    }
+}
+
+/// The memory for rows that share keys, and as much for sets, beside what is known of so many rows.
+fn memory_beside(rows: usize, command: Command, progress: &Progress) -> usize {
+    check_count(rows);
+    progress.expect_rows(rows);
+    let known = rows * (BYTES + of_result(command));
+    match work_mem().checked_sub(known) {
+        Some(memory) if memory >= work_mem() / 4 => memory / 2,
+        _ => raise_no_room(rows, known),
     }
 }
 
@@ -134,13 +266,12 @@ fn law_of(opened: &OpenedAll, similarity: f64) -> Law {
     }
     let layout = opened.first().map(|first| Recipe::of(first.rel()).layout());
     let law = layout.and_then(|layout| Law::new(similarity, layout));
-    law.unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("no law for similarity {similarity}"),
-            "",
-        )
-    })
+    law.unwrap_or_else(|| raise_no_law(similarity))
+}
+
+fn raise_no_law(similarity: f64) -> ! {
+    let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+    raise(code, format!("no law for similarity {similarity}"), "")
 }
 
 fn check_count(rows: usize) {
@@ -190,8 +321,8 @@ pub struct Pairs {
 }
 
 /// All pairs of rows whose texts are near-duplicates.
-pub fn pairs(target: Target, similarity: f64) -> Option<Pairs> {
-    let whole = Whole::new(target, similarity, None, false, Command::Pairs, None)?;
+pub fn pairs(origin: Origin, similarity: f64) -> Option<Pairs> {
+    let whole = Whole::new(origin, similarity, None, false, Command::Pairs, None)?;
     let pairs = sharing::Pairs::new(whole.places(), whole.split(), whole.law, whole.memory);
     let (batch, left, right) = Default::default();
     Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
@@ -201,9 +332,9 @@ impl Pairs {
     /// Goes on to the next pair of classes. False at the end.
     fn advance(&mut self) -> bool {
         if self.next == self.batch.len() {
-            let opened = self.whole.target.open();
-            let mut rows = TextRows::new(&mut self.whole.texts, &opened);
-            if !expect_room(self.pairs.next_batch(&mut rows, &mut self.batch)) {
+            let Self { whole, pairs, batch, .. } = self;
+            if !expect_room(whole.with_rows(false, |rows| pairs.next_batch(rows, batch))) {
+                whole.end();
                 return false;
             }
             self.next = 0;
@@ -232,9 +363,9 @@ impl Iterator for Pairs {
                 if let Some(&b) = right.get(self.at.1) {
                     self.at.1 += 1;
                     let similarity = self.batch[self.next - 1].similarity;
-                    let texts = &self.whole.texts;
-                    let is_of_two = texts.places.split.is_some();
-                    let (first, second) = (texts.visible(a.min(b)), texts.visible(a.max(b)));
+                    let whole = &self.whole;
+                    let is_of_two = whole.split().is_some();
+                    let (first, second) = (whole.visible(a.min(b)), whole.visible(a.max(b)));
                     // The order of versions need not be that of the roots of their chains.
                     return Some(match is_of_two {
                         true => (first, second, similarity),
@@ -256,22 +387,20 @@ impl Iterator for Pairs {
 /// two tables, the rows of the first that are near one of the second. Which numbers must agree is
 /// what the index says, if it is not given.
 pub fn duplicates(
-    target: Target,
+    origin: Origin,
     similarity: f64,
     keep: Option<&str>,
     numbers: Option<Numbers>,
 ) -> Box<dyn Iterator<Item = Pair>> {
-    let whole = Whole::new(target, similarity, keep, true, Command::Duplicates, numbers);
+    let whole = Whole::new(origin, similarity, keep, true, Command::Duplicates, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
-    let (places, split) = (whole.places(), whole.split());
-    let opened = whole.target.open();
-    let mut rows = TextRows::with_workers(&mut whole.texts, &opened);
-    let cover = expect_room(sharing::cover(&mut rows, places, split, whole.law, whole.memory));
-    drop(rows);
-    drop(opened);
+    let (places, split, law, memory) = (whole.places(), whole.split(), whole.law, whole.memory);
+    let cover = whole.with_rows(true, |rows| sharing::cover(rows, places, split, law, memory));
+    let cover = expect_room(cover);
+    whole.end();
     Box::new((0..places).filter_map(move |place| {
         let (kept, similarity) = cover.kept(place)?;
-        Some((whole.texts.visible(place), whole.texts.visible(kept), similarity))
+        Some((whole.visible(place), whole.visible(kept), similarity))
     }))
 }
 
@@ -298,25 +427,21 @@ pub struct Member {
 /// All rows of clusters of two or more. Which numbers must agree is what the index says, if it is
 /// not given.
 pub fn clusters(
-    target: Target,
+    origin: Origin,
     similarity: f64,
     linkage: Linkage,
     keep: Option<&str>,
     numbers: Option<Numbers>,
 ) -> Box<dyn Iterator<Item = Member>> {
-    let whole = Whole::new(target, similarity, keep, false, Command::Clusters, numbers);
+    let whole = Whole::new(origin, similarity, keep, false, Command::Clusters, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, law, memory) = (whole.places(), whole.law, whole.memory);
-    let opened = whole.target.open();
-    let mut rows = TextRows::with_workers(&mut whole.texts, &opened);
-    let clusters = expect_room(match linkage {
-        Linkage::Chain => chain(&mut rows, places, law, memory),
+    let clusters = expect_room(whole.with_rows(true, |rows| match linkage {
+        Linkage::Chain => chain(rows, places, law, memory),
         Linkage::Star => {
-            sharing::cover(&mut rows, places, None, law, memory).map(|cover| star(cover, places))
+            sharing::cover(rows, places, None, law, memory).map(|cover| star(cover, places))
         }
-    });
-    drop(rows);
-    drop(opened);
+    }));
     Box::new(Members { whole, clusters, batch: Vec::new().into_iter() })
 }
 
@@ -331,22 +456,32 @@ const TOGETHER: usize = 1 << 12;
 
 impl Members {
     fn next_batch(&mut self) -> Vec<Member> {
-        let opened = self.whole.target.open();
+        let Self { whole, clusters, .. } = self;
+        let mut compared = Vec::new();
+        whole.with_rows(false, |rows| {
+            let mut count = 0;
+            while count < TOGETHER
+                && let Some(cluster) = clusters.next(rows)
+            {
+                count += cluster.len();
+                compared.push(cluster);
+            }
+        });
         let mut batch = Vec::new();
-        while batch.len() < TOGETHER {
-            let mut rows = TextRows::new(&mut self.whole.texts, &opened);
-            let Some(cluster) = self.clusters.next(&mut rows) else { break };
-            drop(rows);
+        for cluster in compared {
             let Some(&sharing::Member { place: first, .. }) = cluster.first() else { continue };
             let least = cluster.iter().fold(1.0, |least: f64, member| least.min(member.similarity));
-            let representative = self.whole.texts.visible(first);
+            let representative = whole.visible(first);
             batch.extend(cluster.iter().map(|member| Member {
-                row: self.whole.texts.visible(member.place),
+                row: whole.visible(member.place),
                 representative,
                 size: cluster.len(),
                 similarity: member.similarity,
                 least,
             }));
+        }
+        if batch.is_empty() {
+            whole.end();
         }
         batch
     }

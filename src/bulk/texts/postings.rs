@@ -8,7 +8,7 @@ use simhash_core::Fingerprint;
 use simhash_core::sets::sketch::Layout;
 use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::walk::LeafWalk;
-use simhash_index::{Damage, Entry, Row, Store, TreeKey};
+use simhash_index::{Damage, Entry, Posting, Row, Store, TreeKey};
 
 use super::super::places::Places;
 use super::super::progress;
@@ -30,12 +30,13 @@ struct Walker<'a, K: TreeKey> {
 }
 
 impl<'a, K: TreeKey> Walker<'a, K> {
-    fn new(index: &'a Index<K>) -> Self {
+    /// The first of the index's postings from `from` on.
+    fn new(index: &'a Index<K>, from: Entry<K>) -> Self {
         Self {
             index,
             columns: Columns::of(index.store, &index.meta()),
-            recent: LeafWalk::new(RECENT, Entry::MIN),
-            settled: LeafWalk::new(SETTLED, Entry::MIN),
+            recent: LeafWalk::new(RECENT, from),
+            settled: LeafWalk::new(SETTLED, from),
             ahead: Vec::new(),
             waiting: Vec::new(),
             leaf: Vec::new(),
@@ -122,7 +123,8 @@ pub fn each_key<K: TreeKey>(
     bands: Option<Bands>,
     each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool,
 ) {
-    let mut walkers: Vec<Walker<'_, K>> = indexes.iter().map(Walker::new).collect();
+    let mut walkers: Vec<Walker<'_, K>> =
+        indexes.iter().map(|index| Walker::new(index, Entry::MIN)).collect();
     let mut rows: Vec<(K, u64)> = Vec::new();
     let mut of_key = Vec::new();
     loop {
@@ -172,6 +174,29 @@ pub fn each_key<K: TreeKey>(
             if band > count {
                 break;
             }
+        }
+    }
+}
+
+/// Calls `each` with what the postings of an index without scopes store of a key, from `low` on and
+/// below `high`, and the TIDs of their rows, in the order of keys. Those of other bands are left
+/// out.
+pub fn each_posting(
+    index: &Index<Posting>,
+    (low, high): (u32, Option<u32>),
+    bands: Bands,
+    mut each: impl FnMut(u32, u64),
+) {
+    let from = Posting::new((), u64::from(low) << 32);
+    let mut walker = Walker::new(index, Entry { key: from, tid: 0 });
+    while walker.bound().is_some() {
+        walker.advance(0, Some(bands));
+        for (key, row) in walker.waiting.drain(..) {
+            let bits = bits_of(key);
+            if high.is_some_and(|high| bits >= high) {
+                return;
+            }
+            each(bits, row::tid(row));
         }
     }
 }

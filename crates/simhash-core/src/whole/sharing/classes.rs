@@ -30,6 +30,9 @@ struct Copy {
     row: u32,
 }
 
+/// So many rows are expected at a time.
+const TOGETHER: usize = 1 << 14;
+
 impl Classes {
     /// Folds rows of one side from `from` on. Rows that are not there are so for `comparer` too.
     pub fn new(
@@ -47,11 +50,17 @@ impl Classes {
         let mut alike = rows_of_equal_keys(shared, bands, from, rows);
         alike.sort_unstable_by_key(|&(_, row)| rows.address(shared.place(row)));
         let mut copies = Vec::with_capacity(alike.len());
-        for (keys, row) in alike {
-            rows.check();
-            match rows.digest(shared.place(row)) {
-                Some(digest) => copies.push(Copy { keys, digest, row }),
-                None => comparer.is_gone_now(row),
+        let mut places = Vec::new();
+        for some in alike.chunks(TOGETHER) {
+            places.clear();
+            places.extend(some.iter().map(|&(_, row)| shared.place(row)));
+            rows.expect(&places);
+            for (&(keys, row), &place) in some.iter().zip(&places) {
+                rows.check();
+                match rows.digest(place) {
+                    Some(digest) => copies.push(Copy { keys, digest, row }),
+                    None => comparer.is_gone_now(row),
+                }
             }
         }
         copies.sort_unstable_by_key(|copy| (copy.keys, copy.digest, copy.row));

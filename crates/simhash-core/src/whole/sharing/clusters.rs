@@ -1,13 +1,13 @@
 //! Clusters: rows that chains of pairs connect, or a kept row and those that it stands for.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::blocks::{Blocks, shared};
 use super::compare::Law;
 use super::cover::{Cover, Looking};
 use super::rows::Rows;
 use super::shared::{Candidate, Full, NONE};
-use crate::sets::shingles::ShingleSet;
 
 /// A row of a cluster, by its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,6 +208,9 @@ impl Clusters {
     }
 }
 
+/// So many sets are wanted at a time.
+const WANTED: usize = 1 << 12;
+
 /// The members of a cluster, each compared with the first. Equal texts are compared once.
 fn compared(members: &[(u32, u32)], rows: &mut impl Rows) -> Cluster {
     let mut cluster: Cluster =
@@ -218,14 +221,31 @@ fn compared(members: &[(u32, u32)], rows: &mut impl Rows) -> Cluster {
         rows.digest(first).map(|digest| (digest, 1.0)).into_iter().collect();
     let mut order: Vec<usize> = (1..cluster.len()).collect();
     order.sort_unstable_by_key(|&i| rows.address(cluster[i].place));
-    for i in order {
+    let places: Vec<u32> = order.iter().map(|&i| cluster[i].place).collect();
+    rows.expect(&places);
+    let mut digests = vec![None; cluster.len()];
+    let mut wanted = Vec::new();
+    for (i, place) in order.into_iter().zip(places) {
         rows.check();
-        let member = &mut cluster[i];
-        let Some(digest) = rows.digest(member.place) else { continue };
-        member.similarity = *known.entry(digest).or_insert_with(|| {
-            let other: ShingleSet = rows.set(member.place).unwrap_or_default();
-            set.jaccard(&other).unwrap_or(0.0)
-        });
+        digests[i] = rows.digest(place);
+        if let Some(digest) = digests[i]
+            && let Entry::Vacant(unknown) = known.entry(digest)
+        {
+            unknown.insert(0.0);
+            wanted.push((i as u32, place));
+        }
+    }
+    for some in wanted.chunks(WANTED) {
+        let round = rows.want(some.to_vec());
+        while let Some((i, other)) = rows.next_wanted(round) {
+            rows.check();
+            if let Some(digest) = digests[i as usize] {
+                known.insert(digest, set.jaccard(&other.unwrap_or_default()).unwrap_or(0.0));
+            }
+        }
+    }
+    for (member, digest) in cluster.iter_mut().zip(digests) {
+        member.similarity = digest.and_then(|digest| known.get(&digest)).copied().unwrap_or(1.0);
     }
     cluster
 }

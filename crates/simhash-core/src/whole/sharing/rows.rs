@@ -8,6 +8,9 @@ pub trait Rows {
     /// law looks at. Of one place at most once, in no order. It ends when `each` says false.
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool);
 
+    /// [`Rows::digest`] of these rows is asked for next, so they may be read together.
+    fn expect(&mut self, _places: &[u32]) {}
+
     /// A hash of a row's text. `None` if the row is not there, or has no text.
     fn digest(&mut self, place: u32) -> Option<u128>;
 

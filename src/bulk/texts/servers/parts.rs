@@ -1,0 +1,281 @@
+//! The parts of a table: its partitions, where each of them is, and the index there.
+
+use std::rc::Rc;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::VALUES;
+use simhash_core::sets::sketch::Layout;
+
+use super::link::{Call, Link, literal};
+use crate::bulk::row::MOST_TABLES;
+use crate::catalog::names::{qualified_name, relation_name};
+use crate::catalog::rights::{check_rows_are_all, check_select};
+use crate::error::raise;
+
+/// A partition of the table that was named, or that table.
+pub struct Part {
+    pub table: pg_sys::Oid,
+    pub link: Link,
+    /// What errors call its place.
+    name: String,
+    /// The schema of the extension there, quoted.
+    schema: String,
+    /// The index of its texts there, as a literal.
+    index: String,
+}
+
+/// All parts of a table.
+pub struct Parts {
+    pub table: pg_sys::Oid,
+    pub parts: Vec<Part>,
+    /// How each index makes keys.
+    pub layout: Layout,
+    call: Call,
+}
+
+/// How a part's index makes keys and sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Recipe {
+    similarity: String,
+    config: String,
+    values: String,
+    words: String,
+}
+
+/// Where a partition is, and what it is called there.
+struct Lying {
+    table: pg_sys::Oid,
+    /// `None`: here.
+    server: Option<String>,
+    relation: String,
+}
+
+impl Part {
+    /// A call of a function of the extension that yields messages, with the index as its first
+    /// argument.
+    pub fn messages(&self, function: &str, arguments: &str) -> String {
+        let Self { schema, index, .. } = self;
+        format!("SELECT message FROM {schema}.{function}({index}::regclass{arguments}) AS message")
+    }
+}
+
+impl Parts {
+    /// Those of a table, for a similarity. Raises an ERROR unless the caller may read all its rows,
+    /// and each part has one index that makes the same keys.
+    pub fn of(table: pg_sys::Oid, similarity: f64) -> Self {
+        let Some(name) = qualified_name(table) else { raise_is_gone() };
+        let shown = std::ffi::CString::new(relation_name(table)).unwrap_or_default();
+        check_select(table, &shown);
+        check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
+        let call = Call::begin();
+        let lying = lying(&name);
+        if lying.len() > MOST_TABLES {
+            raise(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!("{} tables are too many to be compared", lying.len()),
+                &format!("At most {MOST_TABLES} are allowed."),
+            )
+        }
+        let (mut parts, mut first): (Vec<Part>, Option<(String, Recipe)>) = (Vec::new(), None);
+        for Lying { table, server, relation } in lying {
+            let link = server.as_ref().map_or_else(Link::here, |server| call.connect(server));
+            let name = match &server {
+                Some(server) => format!("{relation} of server \"{server}\""),
+                None => relation.clone(),
+            };
+            let (part, recipe) = Part::find(table, link, name, &relation, similarity);
+            match &first {
+                None => first = Some((part.name.clone(), recipe)),
+                Some(first) => check_alike(first, (&part.name, &recipe)),
+            }
+            parts.push(part);
+        }
+        let similarity = first.map(|(_, recipe)| recipe.least());
+        let Some(layout) = similarity.and_then(Layout::of) else {
+            raise(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("{name} has no partitions with rows"),
+                "",
+            )
+        };
+        Self { table, parts, layout, call }
+    }
+
+    /// The tables, whose places are parts of the numbers of their rows.
+    pub fn tables(&self) -> Rc<[pg_sys::Oid]> {
+        self.parts.iter().map(|part| part.table).collect()
+    }
+
+    /// Sends all parts a query, and then hands on what each of them answers.
+    pub fn ask_all(
+        &mut self,
+        query: impl Fn(usize, &Part) -> Option<String>,
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) {
+        for (place, part) in self.parts.iter_mut().enumerate() {
+            if let Some(query) = query(place, part) {
+                part.link.send(query);
+            }
+        }
+        for (place, part) in self.parts.iter_mut().enumerate() {
+            part.link.receive(&mut |message| each(place, message));
+        }
+    }
+
+    /// Closes the connections.
+    pub fn end(&mut self) {
+        self.call.end(self.parts.iter_mut().map(|part| &mut part.link));
+    }
+}
+
+/// The partitions of a table that have rows, here and elsewhere, in the order of their OIDs.
+fn lying(name: &str) -> Vec<Lying> {
+    let query = format!(
+        "SELECT c.oid::text AS partition, s.srvname::text AS server, w.fdwname::text AS wrapper, \
+           format('%I.%I', coalesce(o.schema, n.nspname), coalesce(o.relation, c.relname)) \
+             AS relation, c.relkind::text AS kind \
+         FROM (SELECT relid FROM pg_catalog.pg_partition_tree({name}) WHERE isleaf \
+               UNION SELECT {name}::regclass) t \
+         JOIN pg_catalog.pg_class c ON c.oid = t.relid AND c.relkind IN ('r', 'f') \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         LEFT JOIN pg_catalog.pg_foreign_table f ON f.ftrelid = c.oid \
+         LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = f.ftserver \
+         LEFT JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw \
+         LEFT JOIN LATERAL (SELECT max(option_value) FILTER (WHERE option_name = 'schema_name') \
+             AS schema, max(option_value) FILTER (WHERE option_name = 'table_name') AS relation \
+           FROM pg_catalog.pg_options_to_table(f.ftoptions)) o ON true \
+         ORDER BY c.oid",
+        name = literal(name)
+    );
+    let columns = ["partition", "server", "wrapper", "relation", "kind"];
+    let found = Link::here().ask(&query, &columns).into_iter().map(|row| {
+        let mut row = row.into_iter();
+        let mut next = || row.next().flatten();
+        let (table, server, wrapper) = (next(), next(), next());
+        let relation = next().unwrap_or_default();
+        if server.is_some() && wrapper.as_deref() != Some("postgres_fdw") {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("foreign table {relation} is not one of postgres_fdw"),
+                "Only other PostgreSQL servers, with the extension, can be asked for keys.",
+            )
+        }
+        let table = table.and_then(|oid| oid.parse().ok()).unwrap_or(0);
+        Lying { table: pg_sys::Oid::from_u32(table), server, relation }
+    });
+    found.collect()
+}
+
+impl Part {
+    /// The index of a part's texts that serves the similarity.
+    fn find(
+        table: pg_sys::Oid,
+        mut link: Link,
+        name: String,
+        relation: &str,
+        similarity: f64,
+    ) -> (Self, Recipe) {
+        let query = "SELECT quote_ident(n.nspname) AS schema, e.extversion AS version \
+                     FROM pg_catalog.pg_extension e \
+                     JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+                     WHERE e.extname = 'pg_simhash'";
+        let mut of_extension = link.ask(query, &["schema", "version"]).into_iter().flatten();
+        let (Some(Some(schema)), Some(Some(version))) = (of_extension.next(), of_extension.next())
+        else {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("there is no extension pg_simhash where {name} is"),
+                "Run CREATE EXTENSION pg_simhash there.",
+            )
+        };
+        let here = env!("CARGO_PKG_VERSION");
+        if version != here {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("pg_simhash is {version} where {name} is, and {here} here"),
+                "Use the same version everywhere: ALTER EXTENSION pg_simhash UPDATE.",
+            )
+        }
+        let query = format!(
+            "SELECT i.indexrelid::regclass::text AS index, \
+               {schema}.simhash_part_recipe(i.indexrelid) AS recipe, \
+               pg_catalog.pg_get_indexdef(i.indexrelid, i.indnkeyatts, true) AS body \
+             FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+             JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'simhash' \
+             JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[i.indnkeyatts - 1] \
+               AND o.opcname IN ('text_ops', 'near_text_ops') \
+             WHERE i.indrelid = {}::regclass AND i.indisvalid AND i.indpred IS NULL \
+             ORDER BY i.indexrelid",
+            literal(relation)
+        );
+        let found = link.ask(&query, &["index", "recipe", "body"]).into_iter();
+        let mut found: Vec<(String, Recipe, String)> = found
+            .filter_map(|row| {
+                let [index, recipe, body] = row.try_into().ok()?;
+                Some((index?, Recipe::of(&recipe?), body?))
+            })
+            .filter(|(_, recipe, _)| recipe.least() <= similarity)
+            .collect();
+        found.sort_by(|(_, a, _), (_, b, _)| b.least().total_cmp(&a.least()));
+        let Some((index, recipe, body)) = found.first() else {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("{name} has no index of texts for the similarity {similarity}"),
+                "Create one there: CREATE INDEX ON ... USING simhash (body) \
+                 WITH (similarity = ...), with no more than you ask for.",
+            )
+        };
+        if let Some((.., other)) = found.iter().find(|(.., other)| other != body) {
+            raise(
+                PgSqlErrorCode::ERRCODE_AMBIGUOUS_COLUMN,
+                format!("{name} has indexes of two texts: {body} and {other}"),
+                "Over servers a table is compared by the one text that it has an index of.",
+            )
+        }
+        let (index, recipe) = (literal(index), recipe.clone());
+        (Self { table, link, name, schema, index }, recipe)
+    }
+}
+
+impl Recipe {
+    fn of(lines: &str) -> Self {
+        let mut lines = lines.splitn(4, '\n').map(str::to_owned);
+        let mut next = || lines.next().unwrap_or_default();
+        Self { similarity: next(), config: next(), values: next(), words: next() }
+    }
+
+    /// The least similarity that it serves.
+    fn least(&self) -> f64 {
+        self.similarity.parse().unwrap_or(f64::INFINITY)
+    }
+}
+
+/// Raises an ERROR unless two parts have the same keys, made by what is here.
+fn check_alike((first, expected): &(String, Recipe), (part, recipe): (&str, &Recipe)) {
+    if recipe.values != VALUES || expected.values != VALUES {
+        let other = if recipe.values == VALUES { first } else { part };
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("the keys of {other} were made by other rules, or another dictionary"),
+            "Use the same version of pg_simhash everywhere, and REINDEX what another one built.",
+        )
+    }
+    let differing = if recipe.similarity != expected.similarity {
+        "similarities"
+    } else if recipe.config != expected.config {
+        "configs"
+    } else if recipe.words != expected.words {
+        "lists of words, or models"
+    } else {
+        return;
+    };
+    raise(
+        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        format!("the indexes of {first} and {part} have different {differing}"),
+        "Rows are compared by keys of one kind: create the same index on all parts.",
+    )
+}
+
+fn raise_is_gone() -> ! {
+    raise(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, "the table was dropped".into(), "")
+}

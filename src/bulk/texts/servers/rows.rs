@@ -1,0 +1,364 @@
+//! The rows of a table whose parts lie on several servers: their keys, and what is made of their
+//! texts there.
+//!
+//! Each part answers one query at a time. What is sent ahead, keys of the next range or the sets of
+//! a round, is taken in before the part is asked for something else.
+
+use std::collections::HashMap;
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::config::Numbers;
+use simhash_core::sets::shingles::ShingleSet;
+use simhash_core::whole::sharing::Rows;
+
+use super::parts::Parts;
+use super::served::{POSTING, TID, message_of, set, tids};
+use crate::bulk::places::Places;
+use crate::bulk::progress;
+use crate::bulk::row;
+use crate::error::{raise, reserve};
+use crate::guc::work_mem;
+use crate::storage::check_for_interrupts;
+
+/// Rows of parts, in an order.
+pub struct ServerTexts {
+    pub parts: Parts,
+    pub places: Places,
+    /// How many of a layout's bands count.
+    pub bands: usize,
+    pub numbers: Option<Numbers>,
+    /// The visible versions of rows that are not the roots of their chains.
+    pub moved: HashMap<u64, u64>,
+    /// Hashes of texts that are asked for next.
+    expected: HashMap<u32, Option<u128>>,
+    /// Sets that were made, by the numbers of their rounds.
+    rounds: HashMap<u32, Vec<(u32, Option<ShingleSet>)>>,
+    last_round: u32,
+    /// By part: which sets were sent for.
+    sent: Vec<Option<Sent>>,
+}
+
+/// Sets that were sent for: of these rows and places, in this order.
+struct Sent {
+    round: u32,
+    rows: Vec<(u32, u32)>,
+}
+
+/// So many texts are hashed by a query.
+const HASHED: usize = 1 << 13;
+
+impl ServerTexts {
+    pub fn new(
+        parts: Parts,
+        places: Places,
+        bands: usize,
+        numbers: Option<Numbers>,
+        moved: HashMap<u64, u64>,
+    ) -> Self {
+        let sent = parts.parts.iter().map(|_| None).collect();
+        let (expected, rounds) = Default::default();
+        Self { parts, places, bands, numbers, moved, expected, rounds, last_round: 0, sent }
+    }
+
+    /// The numbers of all rows with keys, ascending.
+    pub fn all_rows(parts: &mut Parts) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        parts.ask_all(
+            |_, part| Some(part.messages("simhash_part_rows", "")),
+            &mut |place, message| {
+                reserve(&mut numbers, message.len() / TID);
+                numbers.extend(tids(message).map(|tid| row::number(place, tid)));
+            },
+        );
+        numbers
+    }
+
+    /// Replaces the versions of rows by the roots of their chains. Returns the versions by the
+    /// roots, where they are others.
+    pub fn find_roots(parts: &mut Parts, numbers: &mut [u64]) -> HashMap<u64, u64> {
+        let mut of_part: Vec<Vec<usize>> = parts.parts.iter().map(|_| Vec::new()).collect();
+        for (i, &number) in numbers.iter().enumerate() {
+            of_part[row::table(number)].push(i);
+        }
+        let most = of_part.iter().map(Vec::len).max().unwrap_or(0);
+        let mut visible = HashMap::new();
+        for first in (0..most).step_by(ROOTS) {
+            check_for_interrupts();
+            let some = |place: usize| {
+                let all = &of_part[place];
+                &all[first.min(all.len())..(first + ROOTS).min(all.len())]
+            };
+            let mut roots: Vec<Vec<u64>> = of_part.iter().map(|_| Vec::new()).collect();
+            parts.ask_all(
+                |place, part| {
+                    let some = some(place).iter().map(|&i| row::tid(numbers[i]));
+                    let asked = super::link::bytes_literal(&message_of(some));
+                    Some(part.messages("simhash_part_roots", &format!(", {asked}")))
+                },
+                &mut |place, message| roots[place].extend(tids(message)),
+            );
+            for (place, roots) in roots.iter().enumerate() {
+                expect_count(roots.len(), some(place).len());
+                for (&i, &root) in some(place).iter().zip(roots) {
+                    let root = row::number(place, root);
+                    if root != numbers[i] {
+                        visible.insert(root, numbers[i]);
+                        numbers[i] = root;
+                    }
+                }
+            }
+        }
+        visible
+    }
+
+    /// The visible version of a row whose text was read.
+    pub fn visible(&self, place: u32) -> u64 {
+        let number = self.places.number(place);
+        self.moved.get(&number).copied().unwrap_or(number)
+    }
+
+    /// Closes the connections: nothing more is asked for.
+    pub fn end(&mut self) {
+        self.sent.iter_mut().for_each(|sent| *sent = None);
+        self.parts.end();
+    }
+
+    /// Takes in what a part was asked for ahead.
+    fn take_in(&mut self, part: usize) {
+        let Some(Sent { round, rows }) = self.sent[part].take() else { return };
+        let (mut rows, mut made) = (rows.into_iter(), Vec::new());
+        let (places, moved) = (&self.places, &mut self.moved);
+        self.parts.parts[part].link.receive(&mut |mut message| {
+            while !message.is_empty() {
+                let ((row, place), read) = expect(rows.next().zip(read_text(message, true)));
+                let Read { visible, set, rest, .. } = read;
+                note_version(moved, places.number(place), part, visible);
+                made.push((row, set));
+                message = rest;
+            }
+        });
+        expect_count(0, rows.len());
+        if let Some(round) = self.rounds.get_mut(&round) {
+            round.append(&mut made);
+        }
+    }
+
+    /// Sends for the sets of rows of a part.
+    fn send_for(&mut self, part: usize, round: u32, rows: Vec<(u32, u32)>) {
+        self.take_in(part);
+        let query = self.query(part, rows.iter().map(|&(_, place)| place), true);
+        self.parts.parts[part].link.send(query);
+        self.sent[part] = Some(Sent { round, rows });
+    }
+
+    fn query(&self, part: usize, places: impl Iterator<Item = u32>, with_sets: bool) -> String {
+        let asked = message_of(places.map(|place| row::tid(self.places.number(place))));
+        let asked = super::link::bytes_literal(&asked);
+        let numbers = self.numbers.map_or_else(String::new, |numbers| numbers.to_string());
+        self.parts.parts[part]
+            .messages("simhash_part_texts", &format!(", {asked}, {with_sets}, '{numbers}'"))
+    }
+
+    /// Postings of a range of keys of all parts, by keys: their bits, and the numbers of rows.
+    fn receive_keys(&mut self) -> Vec<(u32, u64)> {
+        let mut postings = Vec::new();
+        for (place, part) in self.parts.parts.iter_mut().enumerate() {
+            part.link.receive(&mut |message| {
+                reserve(&mut postings, message.len() / POSTING);
+                for &[a, b, c, d, ref tid @ ..] in message.as_chunks::<POSTING>().0 {
+                    let tid = tids(tid).next().unwrap_or_default();
+                    postings.push((u32::from_le_bytes([a, b, c, d]), row::number(place, tid)));
+                }
+            });
+        }
+        check_for_interrupts();
+        postings.sort_unstable();
+        // One that moved within its index may have come twice.
+        postings.dedup();
+        postings
+    }
+
+    fn send_for_keys(&mut self, low: u64, high: u64) {
+        let asked = format!(", {}, {low}, {high}", self.bands);
+        for part in &mut self.parts.parts {
+            let query = part.messages("simhash_part_keys", &asked);
+            part.link.send(query);
+        }
+    }
+}
+
+/// So many roots are found by a query.
+const ROOTS: usize = 1 << 16;
+
+/// What a part says of a row.
+struct Read<'a> {
+    /// Its visible version, or 0.
+    visible: u64,
+    digest: Option<u128>,
+    set: Option<ShingleSet>,
+    rest: &'a [u8],
+}
+
+/// What a message begins with, and what follows it.
+fn read_text(message: &[u8], with_set: bool) -> Option<Read<'_>> {
+    let (tid, rest) = message.split_at_checked(TID)?;
+    let visible = tids(tid).next()?;
+    if visible == 0 {
+        return Some(Read { visible, digest: None, set: None, rest });
+    }
+    let (digest, rest) = rest.split_first_chunk()?;
+    let digest = Some(u128::from_le_bytes(*digest));
+    let (set, rest) = match with_set {
+        true => set(rest).map(|(set, rest)| (Some(set), rest))?,
+        false => (None, rest),
+    };
+    Some(Read { visible, digest, set, rest })
+}
+
+fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible: u64) {
+    let visible = row::number(part, visible);
+    if row::tid(visible) != 0 && visible != number {
+        moved.insert(number, visible);
+    }
+}
+
+fn expect<T>(message: Option<T>) -> T {
+    message.unwrap_or_else(|| raise_protocol())
+}
+
+fn expect_count(found: usize, expected: usize) {
+    if found != expected {
+        raise_protocol()
+    }
+}
+
+fn raise_protocol() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
+        "a server of a part sent something else than what it was asked for".to_owned(),
+        "Use the same build of pg_simhash everywhere.",
+    )
+}
+
+impl Rows for ServerTexts {
+    fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
+        for part in 0..self.sent.len() {
+            self.take_in(part);
+        }
+        progress::reading();
+        // Bands divide the numbers of keys among themselves. The first bits of a key may be those
+        // of the band before.
+        let all = self.parts.layout.bands.max(1) as u64;
+        let end = ((1 << u32::BITS) * self.bands as u64).div_ceil(all) + 1;
+        let end = end.min(1 << u32::BITS);
+        let rows = self.places.len() as usize;
+        // A posting takes 16 bytes here.
+        let at_once = (work_mem() / 128).max(1 << 16);
+        let count = ((rows * self.bands).div_ceil(at_once) as u64).max(1);
+        let bound = |i: u64| (u128::from(end) * u128::from(i) / u128::from(count)) as u64;
+        self.send_for_keys(0, bound(1));
+        let mut places = Vec::new();
+        for i in 1..=count {
+            let postings = self.receive_keys();
+            if i < count {
+                self.send_for_keys(bound(i), bound(i + 1));
+            }
+            for equal in postings.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+                places.clear();
+                places.extend(equal.iter().filter_map(|&(_, number)| self.places.get(number)));
+                if !each(&mut places) {
+                    // What was sent for is not asked for again.
+                    self.parts.parts.iter_mut().for_each(|part| part.link.receive(&mut |_| ()));
+                    return;
+                }
+            }
+            progress::have_read((rows as u64 * i / count) as usize);
+        }
+        progress::read(rows);
+    }
+
+    fn expect(&mut self, places: &[u32]) {
+        for some in places.chunks(HASHED) {
+            let mut of_part: Vec<Vec<u32>> = self.sent.iter().map(|_| Vec::new()).collect();
+            for &place in some {
+                of_part[row::table(self.places.number(place))].push(place);
+            }
+            for (part, places) in of_part.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
+                self.take_in(part);
+                let query = self.query(part, places.iter().copied(), false);
+                self.parts.parts[part].link.send(query);
+            }
+            for (part, of_part) in of_part.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
+                let mut asked = of_part.iter().copied();
+                let Self { parts, places, moved, expected, .. } = self;
+                parts.parts[part].link.receive(&mut |mut message| {
+                    while !message.is_empty() {
+                        let (place, read) = expect(asked.next().zip(read_text(message, false)));
+                        note_version(moved, places.number(place), part, read.visible);
+                        expected.insert(place, read.digest);
+                        message = read.rest;
+                    }
+                });
+                expect_count(0, asked.len());
+            }
+        }
+    }
+
+    fn digest(&mut self, place: u32) -> Option<u128> {
+        if !self.expected.contains_key(&place) {
+            self.expect(&[place]);
+        }
+        self.expected.remove(&place).flatten()
+    }
+
+    fn set(&mut self, place: u32) -> Option<ShingleSet> {
+        let round = self.want(vec![(0, place)]);
+        let set = self.next_wanted(round).and_then(|(_, set)| set);
+        self.want_no_more(round);
+        set
+    }
+
+    fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32 {
+        self.last_round = self.last_round.wrapping_add(1);
+        let round = self.last_round;
+        self.rounds.insert(round, Vec::new());
+        let mut of_part: Vec<Vec<(u32, u32)>> = self.sent.iter().map(|_| Vec::new()).collect();
+        for (row, place) in wanted {
+            of_part[row::table(self.places.number(place))].push((row, place));
+        }
+        for (part, rows) in of_part.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+            self.send_for(part, round, rows);
+        }
+        round
+    }
+
+    fn next_wanted(&mut self, round: u32) -> Option<(u32, Option<ShingleSet>)> {
+        loop {
+            if let Some(made) = self.rounds.get_mut(&round)?.pop() {
+                return Some(made);
+            }
+            let is_of_round = |sent: &Option<Sent>| sent.as_ref().is_some_and(|x| x.round == round);
+            let Some(part) = self.sent.iter().position(is_of_round) else {
+                self.rounds.remove(&round);
+                return None;
+            };
+            self.take_in(part);
+        }
+    }
+
+    fn want_no_more(&mut self, round: u32) {
+        self.rounds.remove(&round);
+    }
+
+    fn address(&self, place: u32) -> u64 {
+        self.places.number(place)
+    }
+
+    fn check(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        progress::compared(share);
+    }
+}

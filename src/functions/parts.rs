@@ -1,0 +1,39 @@
+//! `simhash_part_...`: what servers of a table's parts are asked, when it is compared as a whole.
+
+use pgrx::iter::SetOfIterator;
+use pgrx::{pg_extern, pg_sys};
+use simhash_core::config::Numbers;
+
+use crate::bulk::texts::servers::served;
+use crate::types::Text;
+
+type Messages = SetOfIterator<'static, Vec<u8>>;
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_recipe(index: pg_sys::Oid) -> String {
+    served::recipe(index)
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_rows(index: pg_sys::Oid) -> Messages {
+    SetOfIterator::new(served::rows(index))
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
+    served::roots(index, versions)
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_keys(index: pg_sys::Oid, bands: i32, low: i64, high: i64) -> Messages {
+    // Behind the last one there is no bound.
+    let range = (u32::try_from(low).unwrap_or(0), u32::try_from(high).ok());
+    SetOfIterator::new(served::keys(index, usize::try_from(bands).unwrap_or(0), range))
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_texts(index: pg_sys::Oid, roots: &[u8], sets: bool, numbers: Text<'_>) -> Messages {
+    let named = |known: &Numbers| known.to_string() == numbers.as_str();
+    let numbers = Numbers::ALL.iter().copied().find(named);
+    SetOfIterator::new(served::texts(index, roots, sets, numbers))
+}

@@ -1,0 +1,235 @@
+# Tables whose partitions lie on other servers: pairs, duplicates and clusters of texts are those of
+# one table on one server; what a server lacks, or has in another way, is an error that names it.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+seed();
+my $salt = roll(1_000_000);
+my $texts = "$FindBin::Bin/../../evaluate/corpora";
+my $rows = soak() ? 8_000 : 2_500;
+my $coordinator = new_cluster('coordinator');
+my @shards = map { new_cluster("shard$_") } 0 .. 2;
+
+sub new_cluster
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+	$node->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\nmax_connections = 30\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
+	return $node;
+}
+
+sub query { return $coordinator->safe_psql('postgres', $_[0]) }
+
+sub error_of
+{
+	my (undef, undef, $error) = $coordinator->psql('postgres', $_[0]);
+	return $error;
+}
+
+# A table of so many partitions on the servers, and one here. Each is called otherwise there.
+$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 2;
+CREATE SCHEMA "Odd 'names'";
+CREATE TABLE "Odd 'names'"."part $_" (id bigint, body text);
+CREATE INDEX ON "Odd 'names'"."part $_" USING simhash (body);
+SQL
+query('CREATE EXTENSION postgres_fdw');
+query('CREATE TABLE doc (id bigint, body text) PARTITION BY HASH (id)');
+query(<<"SQL") for 0 .. 2;
+CREATE SERVER "Shard $_" FOREIGN DATA WRAPPER postgres_fdw
+  OPTIONS (host '127.0.0.1', port '${\ $shards[$_]->port}', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER "Shard $_";
+CREATE FOREIGN TABLE doc$_ PARTITION OF doc FOR VALUES WITH (MODULUS 4, REMAINDER $_)
+  SERVER "Shard $_" OPTIONS (schema_name 'Odd ''names''', table_name 'part $_', batch_size '1000');
+SQL
+query(<<'SQL');
+CREATE TABLE doc3 PARTITION OF doc FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+CREATE INDEX ON doc3 USING simhash (body);
+SQL
+like(error_of(q{SELECT * FROM simhash_pairs('doc')}),
+	qr/ERROR:  rows on other servers are compared through dblink.*HINT:  CREATE EXTENSION dblink/s,
+	'dblink is asked for');
+query('CREATE EXTENSION dblink');
+
+# Real texts, changed copies and copies. Some rows were updated, so they are chains of versions.
+query(<<"SQL");
+CREATE TABLE whole (id bigserial PRIMARY KEY, body text);
+CREATE TABLE line (line text);
+COPY line FROM PROGRAM 'xz -dc "$texts/en_descriptions.jsonl.xz"'
+  WITH (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02');
+INSERT INTO whole (body) SELECT line::json ->> 'text' FROM (SELECT line FROM line LIMIT $rows) l;
+INSERT INTO whole (body)
+  SELECT regexp_replace(body, '(\\w+) (\\w+)', '\\2 $salt') FROM whole WHERE id % 3 = 0;
+INSERT INTO whole (body) SELECT substr(body, 1, length(body) * 4 / 5) FROM whole WHERE id % 4 = 0;
+INSERT INTO whole (body) SELECT body FROM whole WHERE id % 7 = 0;
+INSERT INTO whole (body) VALUES (NULL), (''), ('...');
+CREATE INDEX whole_body ON whole USING simhash (body);
+INSERT INTO doc TABLE whole;
+SQL
+$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 2;
+ALTER TABLE "Odd 'names'"."part $_" ADD COLUMN seen integer, SET (fillfactor = 50);
+VACUUM FULL "Odd 'names'"."part $_";
+UPDATE "Odd 'names'"."part $_" SET seen = 1 WHERE id % 5 = 0;
+SQL
+
+# What functions say of the table over servers, and of the one here, by ids.
+my %columns = (
+	pairs => [ 'least(a.id, b.id) AS one', 'greatest(a.id, b.id) AS two' ],
+	duplicates => [ 'a.id AS one', 'b.id AS two' ],
+	clusters => [ 'a.id AS one', 'b.id AS two', 'size', 'least_similarity' ]);
+my %names = (
+	pairs => [qw(a b)],
+	duplicates => [qw(duplicate kept)],
+	clusters => [qw(member representative)]);
+
+sub by_ids
+{
+	my ($function, $table, $relation, $arguments) = @_;
+	my ($a, $b) = @{ $names{$function} };
+	my $columns = join(', ', @{ $columns{$function} }, 's.similarity');
+	return <<"SQL";
+SELECT $columns FROM simhash_$function('$relation', $arguments) s
+  JOIN $table a ON a.ctid = s.$a AND a.tableoid = s.${a}_table
+  JOIN $table b ON b.ctid = s.$b AND b.tableoid = s.${b}_table
+SQL
+}
+
+sub same
+{
+	my ($function, $arguments, $least, $settings) = @_;
+	my ($over, $here) = (by_ids($function, 'doc', 'doc', $arguments),
+		by_ids($function, 'whole', 'whole_body', $arguments));
+	my $answer = query(<<"SQL");
+SET enable_nestloop = off; SET work_mem = '64MB'; @{[ $settings // '' ]}
+CREATE TEMP TABLE over AS $over;
+CREATE TEMP TABLE here AS $here;
+SELECT (SELECT count(*) FROM here) > $least,
+  (SELECT count(*) FROM (TABLE over EXCEPT ALL TABLE here) x),
+  (SELECT count(*) FROM (TABLE here EXCEPT ALL TABLE over) x);
+SQL
+	is($answer, 't|0|0', "$function $arguments: as of one table");
+	return;
+}
+
+same('pairs', "similarity => $_", 300) for 0.5, 0.7, 0.9;
+same('pairs', 'similarity => 0.6', 300, "SET simhash.work_mem = '16MB';");
+for my $order ('id', 'length(body) DESC, md5(body), id')
+{
+	same('duplicates', "similarity => $_, keep => '$order'", 300) for 0.5, 0.7, 0.9;
+}
+same('duplicates', q{similarity => 0.7, keep => 'id', config => '{"numbers": "same"}'}, 300);
+same('clusters', "similarity => 0.7, linkage => 'star', keep => 'id'", 300);
+# Of chains the first row represents, and rows lie otherwise here: what is a cluster is the same.
+my $clusters = <<'SQL';
+SELECT count(*), sum(size), md5(string_agg(least::text, ' ' ORDER BY least)) FROM (
+  SELECT min(a.id) AS least, count(*) AS size FROM simhash_clusters('%s', 0.7) s
+    JOIN %s a ON a.ctid = s.member AND a.tableoid = s.member_table
+    GROUP BY s.representative, s.representative_table) x
+SQL
+is(query(sprintf $clusters, 'doc', 'doc'), query(sprintf $clusters, 'whole_body', 'whole'),
+	'chains are those of one table');
+is(query(q{SELECT count(*) FROM simhash_duplicates('doc', 0.7) s}) > 300, 1, 'without keep');
+
+# A foreign table by itself, as a partition of one.
+my $of_one = q{SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id
+  AND near_duplicate(a.body || '', b.body || '', 0.7)
+  WHERE satisfies_hash_partition('doc'::regclass, 4, 0, a.id)
+  AND satisfies_hash_partition('doc'::regclass, 4, 0, b.id) AND a.id % 40 < 20 AND b.id % 40 < 20};
+is(query(q{SELECT count(*) FROM simhash_pairs('doc0', 0.7) s JOIN doc0 a ON a.ctid = s.a
+  JOIN doc0 b ON b.ctid = s.b WHERE a.id % 40 < 20 AND b.id % 40 < 20}), query($of_one),
+	'a foreign table alone');
+
+# Early ends, and two at a time, leave nothing behind.
+is(query(<<'SQL'), "3\n1\n1\n2\n0", 'two calls at a time, and what they leave');
+SELECT count(*) FROM (SELECT * FROM simhash_pairs('doc', 0.7) LIMIT 3) x;
+BEGIN;
+DECLARE a CURSOR FOR SELECT 1 FROM simhash_pairs('doc', 0.7);
+DECLARE b CURSOR FOR SELECT 1 FROM simhash_pairs('doc', 0.5);
+FETCH 1 FROM a;
+FETCH 1 FROM b;
+MOVE ALL FROM a;
+MOVE ALL FROM b;
+SELECT 2;
+COMMIT;
+SELECT count(*) FROM simhash_pairs('doc', 1.0) WHERE a IS NULL;
+SQL
+is(query(q{SELECT FROM simhash_duplicates('doc', 0.7) LIMIT 1;
+	SELECT coalesce(cardinality(dblink_get_connections()), 0)}), 0, 'connections are closed');
+is(query(q{SET statement_timeout = '60s';
+	SELECT count(*) > 300 FROM simhash_pairs('doc', 0.7)}), 't', 'and it can be repeated');
+
+# Who may not read the table here.
+query(<<'SQL');
+CREATE ROLE stranger LOGIN;
+GRANT USAGE ON FOREIGN SERVER "Shard 0", "Shard 1", "Shard 2" TO stranger;
+SQL
+like(error_of(q{SET ROLE stranger; SELECT * FROM simhash_pairs('doc', 0.7)}),
+	qr/permission denied for table doc/, 'SELECT is needed');
+query('GRANT SELECT ON doc TO stranger');
+like(error_of(q{SET ROLE stranger; SELECT * FROM simhash_pairs('doc', 0.7)}),
+	qr/user mapping not found for/, 'and a user mapping');
+
+# What servers lack, or have otherwise.
+sub refused
+{
+	my ($there, $expected, $what, $back) = @_;
+	$shards[1]->safe_psql('postgres', $there);
+	like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}), $expected, $what);
+	$shards[1]->safe_psql('postgres', $back);
+	return;
+}
+my $part = q{"Odd 'names'"."part 1"};
+my $index = q{"Odd 'names'"."part 1_body_idx"};
+my $again = "CREATE INDEX \"part 1_body_idx\" ON $part USING simhash (body)";
+refused("DROP INDEX $index", qr/part 1" of server "Shard 1" has no index of texts for .* 0\.7/,
+	'no index', $again);
+refused("DROP INDEX $index; $again WITH (similarity = 0.6)",
+	qr/the indexes of .* of server "Shard 0" and .*"Shard 1" have different similarities/,
+	'another similarity', "DROP INDEX $index; $again");
+refused(qq{DROP INDEX $index; $again WITH (config = '{"shingle": 3}')},
+	qr/of server "Shard 0" and .*"Shard 1" have different configs/,
+	'another config', "DROP INDEX $index; $again");
+refused("CREATE INDEX other ON $part USING simhash (upper(body))",
+	qr/"Shard 1" has indexes of two texts: body and upper\(body\)/,
+	'two texts', q{DROP INDEX "Odd 'names'".other});
+refused('UPDATE pg_extension SET extversion = $$0.1.9$$ WHERE extname = $$pg_simhash$$',
+	qr/pg_simhash is 0\.1\.9 where .* of server "Shard 1" is, and .* here/, 'another version',
+	'UPDATE pg_extension SET extversion = (SELECT default_version FROM pg_available_extensions'
+		. ' WHERE name = $$pg_simhash$$) WHERE extname = $$pg_simhash$$');
+refused('ALTER EXTENSION pg_simhash SET SCHEMA information_schema', qr/^$/,
+	'another schema does no harm', 'ALTER EXTENSION pg_simhash SET SCHEMA public');
+like(error_of(q{SELECT * FROM simhash_pairs('doc', 0.4)}),
+	qr/has no index of texts for the similarity 0\.4/, 'less than indexes serve');
+like(error_of(q{SELECT * FROM simhash_pairs('doc', distance => 3)}),
+	qr/"doc" is not a simhash index/, 'by distance an index is named');
+
+# A server dies: the error names it, and the call can be repeated when it is back.
+$shards[2]->stop('immediate');
+like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}),
+	qr/could not establish connection.*port ${\ $shards[2]->port}/s, 'a server that is down');
+$shards[2]->start;
+same('duplicates', "similarity => 0.8, keep => 'id'", 300);
+# In the middle of a call, before its answer.
+$shards[2]->safe_psql('postgres', <<'SQL');
+ALTER FUNCTION simhash_part_keys(regclass, integer, bigint, bigint) RENAME TO real_keys;
+CREATE FUNCTION simhash_part_keys(index regclass, bands integer, low bigint, high bigint)
+  RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$;
+SQL
+like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}),
+	qr/terminating connection|server closed the connection.*Shard 2/s, 'a server ends a connection');
+$shards[2]->safe_psql('postgres', <<'SQL');
+DROP FUNCTION simhash_part_keys(regclass, integer, bigint, bigint);
+ALTER FUNCTION real_keys RENAME TO simhash_part_keys;
+SQL
+same('duplicates', "similarity => 0.8, keep => 'id'", 300);
+
+done_testing();
