@@ -1415,10 +1415,10 @@ COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
   'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
   'kept row stands for; the representative of its cluster, how many they are, and how similar';
 
-CREATE FUNCTION simhash_part_recipe(index regclass) RETURNS text
+CREATE FUNCTION simhash_part_recipe(index regclass, of_texts boolean) RETURNS text
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 10000
   AS 'MODULE_PATHNAME', 'simhash_part_recipe_wrapper';
-COMMENT ON FUNCTION simhash_part_recipe(regclass) IS
+COMMENT ON FUNCTION simhash_part_recipe(regclass, boolean) IS
   'internal: how the index of a part of a table over servers makes keys';
 CREATE FUNCTION simhash_part_rows(index regclass) RETURNS SETOF bytea
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000
@@ -1442,6 +1442,12 @@ CREATE FUNCTION simhash_part_texts(index regclass, roots bytea, sets boolean, nu
   AS 'MODULE_PATHNAME', 'simhash_part_texts_wrapper';
 COMMENT ON FUNCTION simhash_part_texts(regclass, bytea, boolean, text) IS
   'internal: what is made of texts of a part of a table over servers';
+
+CREATE FUNCTION simhash_part_fingerprints(index regclass) RETURNS SETOF bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_part_fingerprints_wrapper';
+COMMENT ON FUNCTION simhash_part_fingerprints(regclass) IS
+  'internal: the fingerprints of a part of a table over servers';
 COMMENT ON FUNCTION simhash_get_progress() IS
   'internal: implementation of the view simhash_progress';
 

@@ -82,16 +82,16 @@ pub fn duplicates(
 }
 
 /// Visible rows with fingerprints, in order.
-struct Rows<K> {
-    keys: Vec<K>,
+pub struct Rows<K> {
+    pub keys: Vec<K>,
     /// The numbers of their visible versions.
-    visible: Vec<u64>,
+    pub visible: Vec<u64>,
     /// Of two tables, how many are those of the second, which come first.
     split: Option<usize>,
 }
 
 impl<K: TreeKey> Rows<K> {
-    fn read(
+    pub fn read(
         opened: &OpenedAll,
         indexes: &[Index<K>],
         split: Option<usize>,
@@ -221,7 +221,7 @@ fn bytes_per_row<K: TreeKey>() -> usize {
     bytes_per_row_of_cover::<K>() + size_of::<u64>()
 }
 
-fn raise_no_room(rows: usize) -> ! {
+pub fn raise_no_room(rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(

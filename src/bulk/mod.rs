@@ -6,7 +6,8 @@
 //! [`ranges`] (tables that they read beside each other),
 //! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
 //! answers), [`held`] (what a query may not change meanwhile), [`verify`] (by the texts), [`sets`]
-//! (of which each is cut into shingles once), [`suggest`] (which limit to use), [`progress`]
+//! (of which each is cut into shingles once), [`servers`] (tables whose parts lie elsewhere),
+//! [`suggest`] (which limit to use), [`progress`]
 //! (what other sessions see), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
@@ -27,6 +28,7 @@ mod places;
 pub mod progress;
 mod ranges;
 pub mod row;
+pub mod servers;
 mod session;
 pub mod sets;
 mod shared;

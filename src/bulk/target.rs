@@ -234,7 +234,7 @@ fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
     if let Some(&one) = foreign.first() {
         warn(
             &format!("rows of the foreign table \"{}\" are not compared", relation_name(one)),
-            "To compare texts on all servers name the table, not its index: see docs/scale-out.md.",
+            "To compare rows of all servers name the table, not its index: see docs/scale-out.md.",
         );
     }
     // The tables decide, as in a query: a partition that is being detached is none of them, but its

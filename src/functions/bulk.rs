@@ -18,6 +18,8 @@ use crate::bulk::measured::{Measured, Measuring};
 use crate::bulk::pairs::{pairs, verified_pairs};
 use crate::bulk::progress::{Command, reports};
 use crate::bulk::row;
+use crate::bulk::servers::fingerprints::Asking;
+use crate::bulk::servers::parts::Parts;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage, Origin};
 use crate::bulk::verify::Verification;
@@ -81,7 +83,15 @@ fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) ->
 /// Every pair of rows within a distance, as pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
-    pair_rows(Target::new(index, Content::Fingerprints), distance, fcinfo)
+    if !Parts::are_of(index) {
+        return pair_rows(Target::new(index, Content::Fingerprints), distance, fcinfo);
+    }
+    let asking = Asking::new(index, distance, Command::Pairs);
+    let places = Places(asking.tables());
+    TableIterator::new(asking.pairs().map(move |(a, b, distance)| {
+        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+        (a, b, distance as i32, a_table, b_table)
+    }))
 }
 
 /// Every row of one index with every row of another within a distance.
@@ -344,11 +354,16 @@ fn duplicate_rows(
              index on texts, a distance for one on fingerprints.",
         )
     }
-    let target = asked.target(Content::Fingerprints);
-    let places = Places::of(&target);
     let command = Command::Duplicates;
-    let sharing = Sharing::find(&target, how.as_ref(), command);
-    let rows = fingerprints::duplicates(target, distance, how, keep, command, sharing);
+    let (places, rows) = if asked.other.is_none() && how.is_none() && Parts::are_of(asked.index) {
+        let asking = Asking::new(asked.index, distance, command);
+        (Places(asking.tables()), asking.duplicates(keep))
+    } else {
+        let target = asked.target(Content::Fingerprints);
+        let places = Places::of(&target);
+        let sharing = Sharing::find(&target, how.as_ref(), command);
+        (places, fingerprints::duplicates(target, distance, how, keep, command, sharing))
+    };
     TableIterator::new(rows.into_iter().map(move |found| {
         let (row, table) = places.of_row(found.row);
         let (kept, kept_table) = places.of_row(found.kept);
@@ -430,21 +445,59 @@ fn cluster_rows<M: pgrx::IntoDatum + 'static>(
 ) -> ClusterRows<M> {
     let places = Places::of(&target);
     let keep = keep.as_ref().map(Text::as_str);
-    let members: Box<dyn Iterator<Item = Measured>> =
-        match linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str())) {
-            Linkage::Chain if keep.is_some() => raise(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                "keep has no meaning for chains of fingerprints".to_owned(),
-                "Their representative is the first row of the table. linkage => 'star' takes rows \
-                 in the order of keep.",
-            ),
-            Linkage::Chain => {
-                let sharing = Sharing::find(&target, how.as_ref(), Command::Clusters);
-                let members = clusters(target.clone(), distance, how.clone(), sharing);
-                Box::new(Measuring::new(target, members, how))
-            }
-            Linkage::Star => Box::new(stars(target, distance, how, keep).into_iter()),
-        };
+    let members: Box<dyn Iterator<Item = Measured>> = match linkage_of_fingerprints(linkage, keep) {
+        Linkage::Chain => {
+            let sharing = Sharing::find(&target, how.as_ref(), Command::Clusters);
+            let members = clusters(target.clone(), distance, how.clone(), sharing);
+            Box::new(Measuring::new(target, members, how))
+        }
+        Linkage::Star => {
+            let is_verified = how.is_some();
+            let command = Command::Clusters;
+            let sharing = Sharing::find(&target, how.as_ref(), command);
+            let found = fingerprints::duplicates(target, distance, how, keep, command, sharing);
+            Box::new(stars(found, is_verified).into_iter())
+        }
+    };
+    measured_rows(members, places, of)
+}
+
+/// Of a table whose parts lie on several servers.
+fn cluster_rows_of_parts(
+    table: pg_sys::Oid,
+    distance: i32,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
+) -> ClusterRows<i32> {
+    let keep = keep.as_ref().map(Text::as_str);
+    let linkage = linkage_of_fingerprints(linkage, keep);
+    let asking = Asking::new(table, distance, Command::Clusters);
+    let places = Places(asking.tables());
+    let members = match linkage {
+        Linkage::Chain => asking.clusters(),
+        Linkage::Star => stars(asking.duplicates(keep), false),
+    };
+    measured_rows(members.into_iter(), places, |distance| distance as i32)
+}
+
+fn linkage_of_fingerprints(linkage: Option<Text<'_>>, keep: Option<&str>) -> Linkage {
+    let linkage = linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str()));
+    if linkage == Linkage::Chain && keep.is_some() {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "keep has no meaning for chains of fingerprints".to_owned(),
+            "Their representative is the first row of the table. linkage => 'star' takes rows in \
+             the order of keep.",
+        )
+    }
+    linkage
+}
+
+fn measured_rows<M: pgrx::IntoDatum + 'static>(
+    members: impl Iterator<Item = Measured> + 'static,
+    places: Places,
+    of: impl Fn(f64) -> M + 'static,
+) -> ClusterRows<M> {
     TableIterator::new(members.map(move |Measured { member: (row, first, size), own, worst }| {
         let (member, member_table) = places.of_row(row);
         let (representative, representative_table) = places.of_row(first);
@@ -454,16 +507,7 @@ fn cluster_rows<M: pgrx::IntoDatum + 'static>(
 }
 
 /// Each row that is kept, with those that it stands for.
-fn stars(
-    target: Target,
-    distance: i32,
-    how: Option<Verification>,
-    keep: Option<&str>,
-) -> Vec<Measured> {
-    let is_verified = how.is_some();
-    let command = Command::Clusters;
-    let sharing = Sharing::find(&target, how.as_ref(), command);
-    let mut found = fingerprints::duplicates(target, distance, how, keep, command, sharing);
+fn stars(mut found: Vec<Duplicate>, is_verified: bool) -> Vec<Measured> {
     found.sort_unstable_by_key(|found| (found.kept, found.row));
     let mut members = Vec::new();
     for cluster in found.chunk_by(|a, b| a.kept == b.kept) {
@@ -489,8 +533,20 @@ fn stars(
 /// Every row that has a near-duplicate, with its cluster.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_clusters(index: pg_sys::Oid, distance: i32) -> ClusterRows<i32> {
+    clusters_of(index, distance, None, None)
+}
+
+fn clusters_of(
+    index: pg_sys::Oid,
+    distance: i32,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
+) -> ClusterRows<i32> {
+    if Parts::are_of(index) {
+        return cluster_rows_of_parts(index, distance, linkage, keep);
+    }
     let target = Target::new(index, Content::Fingerprints);
-    cluster_rows(target, distance, None, None, None, |distance| distance as i32)
+    cluster_rows(target, distance, None, linkage, keep, |distance| distance as i32)
 }
 
 /// Every row that has a near-duplicate, with its cluster of that linkage.
@@ -504,8 +560,7 @@ fn simhash_linked_clusters(
     let (Some(index), Some(distance)) = (index, distance) else {
         return TableIterator::new(std::iter::empty());
     };
-    let target = Target::new(index, Content::Fingerprints);
-    cluster_rows(target, distance, None, linkage, keep, |distance| distance as i32)
+    clusters_of(index, distance, linkage, keep)
 }
 
 /// Every row that has a near-duplicate with a similar text, with its cluster.

@@ -4,14 +4,14 @@ use pgrx::iter::SetOfIterator;
 use pgrx::{pg_extern, pg_sys};
 use simhash_core::config::Numbers;
 
-use crate::bulk::texts::servers::served;
+use crate::bulk::servers::served;
 use crate::types::Text;
 
 type Messages = SetOfIterator<'static, Vec<u8>>;
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_part_recipe(index: pg_sys::Oid) -> String {
-    served::recipe(index)
+fn simhash_part_recipe(index: pg_sys::Oid, is_of_texts: bool) -> String {
+    served::recipe(index, is_of_texts)
 }
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
@@ -36,4 +36,9 @@ fn simhash_part_texts(index: pg_sys::Oid, roots: &[u8], sets: bool, numbers: Tex
     let named = |known: &Numbers| known.to_string() == numbers.as_str();
     let numbers = Numbers::ALL.iter().copied().find(named);
     SetOfIterator::new(served::texts(index, roots, sets, numbers))
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_fingerprints(index: pg_sys::Oid) -> Messages {
+    SetOfIterator::new(served::fingerprints(index))
 }

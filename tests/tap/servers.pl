@@ -198,7 +198,7 @@ refused(qq{DROP INDEX $index; $again WITH (config = '{"shingle": 3}')},
 	qr/of server "Shard 0" and .*"Shard 1" have different configs/,
 	'another config', "DROP INDEX $index; $again");
 refused("CREATE INDEX other ON $part USING simhash (upper(body))",
-	qr/"Shard 1" has indexes of two texts: body and upper\(body\)/,
+	qr/"Shard 1" has indexes of two columns: body and upper\(body\)/,
 	'two texts', q{DROP INDEX "Odd 'names'".other});
 refused('UPDATE pg_extension SET extversion = $$0.1.9$$ WHERE extname = $$pg_simhash$$',
 	qr/pg_simhash is 0\.1\.9 where .* of server "Shard 1" is, and .* here/, 'another version',
@@ -208,8 +208,87 @@ refused('ALTER EXTENSION pg_simhash SET SCHEMA information_schema', qr/^$/,
 	'another schema does no harm', 'ALTER EXTENSION pg_simhash SET SCHEMA public');
 like(error_of(q{SELECT * FROM simhash_pairs('doc', 0.4)}),
 	qr/has no index of texts for the similarity 0\.4/, 'less than indexes serve');
+
+# Fingerprints of every width, which a row lacks, and a bit string.
+my @kinds = ([ 'fingerprint64', '64' ], [ 'fingerprint128', '128' ], [ 'fingerprint256', '256' ],
+	[ 'bigint', '64' ], [ 'bit(70)', '70' ]);
+my $class = sub { return $_[0] eq 'bigint' ? 'hamming_int8_ops' : '' };
+my $bits = <<"SQL";
+CREATE FUNCTION flipped(i integer, width integer) RETURNS bit varying LANGUAGE sql IMMUTABLE AS \$\$
+  SELECT string_agg(((abs(hashtext('$salt ' || i / 4 || ' ' || n)) % 2)
+    # (abs(hashtext('f' || i || ' ' || n)) % 24 = 0 AND i % 3 > 0)::integer)::text, ''
+    ORDER BY n)::varbit
+  FROM generate_series(1, width) n \$\$;
+SQL
+query($bits);
+for my $kind (@kinds)
+{
+	my ($type, $width) = @$kind;
+	my $cast = $type =~ /^bit/ ? "::$type" : "::bit($width)::$type";
+	$cast = "::bit(64)::bigint" if $type eq 'bigint';
+	$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 2;
+DROP TABLE IF EXISTS print;
+CREATE TABLE print (id integer, fp $type);
+CREATE INDEX ON print USING simhash (fp ${\ $class->($type)});
+SQL
+	query('DROP TABLE IF EXISTS print, all_prints');
+	query("CREATE TABLE print (id integer, fp $type) PARTITION BY HASH (id)");
+	query(<<"SQL") for 0 .. 2;
+CREATE FOREIGN TABLE print$_ PARTITION OF print FOR VALUES WITH (MODULUS 3, REMAINDER $_)
+  SERVER "Shard $_" OPTIONS (table_name 'print');
+SQL
+	query(<<"SQL");
+CREATE TABLE all_prints (id integer, fp $type);
+INSERT INTO all_prints
+  SELECT i AS id, CASE WHEN i % 50 > 0 THEN flipped(i, $width)$cast END AS fp
+  FROM generate_series(1, 1200) i;
+CREATE INDEX all_fp ON all_prints USING simhash (fp ${\ $class->($type)});
+INSERT INTO print TABLE all_prints;
+SQL
+	for my $distance (0, 3, 12)
+	{
+		for my $of ([ 'pairs', '' ], [ 'duplicates', ", keep => 'id'" ],
+			[ 'clusters', ", linkage => 'star', keep => 'id'" ])
+		{
+			my ($function, $more) = @$of;
+			my ($a, $b) = @{ $names{$function} };
+			my ($one, $two) = @{ $columns{$function} };
+			my $found = sub {
+				my ($table, $relation) = @_;
+				return <<"SQL";
+SELECT $one, $two, s.distance FROM simhash_$function('$relation', distance => $distance$more) s
+  JOIN $table a ON a.ctid = s.$a AND a.tableoid = s.${a}_table
+  JOIN $table b ON b.ctid = s.$b AND b.tableoid = s.${b}_table
+SQL
+			};
+			my ($over, $here) = ($found->('print', 'print'), $found->('all_prints', 'all_fp'));
+			is(query(<<"SQL"), 't|0|0', "$type: $function within $distance");
+CREATE TEMP TABLE over AS $over;
+CREATE TEMP TABLE here AS $here;
+SELECT (SELECT count(*) FROM here) > 50,
+  (SELECT count(*) FROM (TABLE over EXCEPT ALL TABLE here) x),
+  (SELECT count(*) FROM (TABLE here EXCEPT ALL TABLE over) x);
+SQL
+		}
+		my $chains = <<"SQL";
+SELECT count(*), md5(string_agg(least || ' ' || size, ',' ORDER BY least)) FROM (
+  SELECT min(a.id) AS least, max(size) AS size FROM simhash_clusters('%s', $distance) s
+    JOIN %s a ON a.ctid = s.member AND a.tableoid = s.member_table
+    GROUP BY s.representative, s.representative_table HAVING max(size) = count(*)) x
+SQL
+		is(query(sprintf $chains, 'print', 'print'), query(sprintf $chains, 'all_fp', 'all_prints'),
+			"$type: chains within $distance");
+	}
+}
+$shards[1]->safe_psql('postgres', <<'SQL');
+DROP TABLE print;
+CREATE TABLE print (fp fingerprint64);
+CREATE INDEX ON print USING simhash (fp);
+SQL
+like(error_of(q{SELECT * FROM simhash_pairs('print', distance => 3)}),
+	qr/"Shard 0" and .* "Shard 1" have different widths/, 'another width');
 like(error_of(q{SELECT * FROM simhash_pairs('doc', distance => 3)}),
-	qr/"doc" is not a simhash index/, 'by distance an index is named');
+	qr/has no index of fingerprints.*HINT/s, 'no fingerprints');
 
 # A server dies: the error names it, and the call can be repeated when it is back.
 $shards[2]->stop('immediate');

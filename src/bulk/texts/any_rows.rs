@@ -3,8 +3,8 @@
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::whole::sharing::Rows;
 
+use super::super::servers::texts::ServerTexts;
 use super::rows::TextRows;
-use super::servers::rows::ServerTexts;
 
 pub enum AnyRows<'a> {
     Here(Box<TextRows<'a>>),

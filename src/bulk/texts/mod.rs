@@ -10,9 +10,8 @@ mod any_rows;
 mod cutters;
 mod parcel;
 pub mod passages;
-mod postings;
-mod rows;
-pub mod servers;
+pub mod postings;
+pub mod rows;
 pub mod suggest;
 
 use std::collections::HashMap;
@@ -26,11 +25,11 @@ use simhash_core::whole::sharing::{Clusters, Full, Law, Same, chain, star};
 use self::any_rows::AnyRows;
 use self::postings::Bands;
 use self::rows::{TextRows, Texts, rows_with_keys};
-use self::servers::parts::Parts;
-use self::servers::rows::ServerTexts;
 use super::order::{in_order, versions_in_order};
 use super::places::{BYTES, MOST, Places};
 use super::progress::{Command, Progress};
+use super::servers::parts::{Parts, Wanted};
+use super::servers::texts::ServerTexts;
 use super::target::{Content, Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
 use crate::error::raise;
@@ -51,14 +50,11 @@ pub enum Origin {
 impl Origin {
     /// What was named: an index, or a table whose parts lie on several servers.
     pub fn of(relation: pg_sys::Oid, similarity: f64) -> Self {
-        // SAFETY: a catalogue look-up.
-        match unsafe { pg_sys::get_rel_relkind(relation) } as u8 {
-            pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
-                check_similarity(similarity);
-                Self::Servers(Parts::of(relation, similarity))
-            }
-            _ => Self::Here(Target::new(relation, Content::Texts)),
+        if !Parts::are_of(relation) {
+            return Self::Here(Target::new(relation, Content::Texts));
         }
+        check_similarity(similarity);
+        Self::Servers(Parts::of(relation, Wanted::Texts(similarity)))
     }
 
     /// The tables, whose places are parts of the numbers of their rows.
@@ -163,7 +159,8 @@ impl Whole {
         command: Command,
         numbers: Option<Numbers>,
     ) -> Self {
-        let law = Law::new(similarity, parts.layout).unwrap_or_else(|| raise_no_law(similarity));
+        let law = Law::new(similarity, parts.layout());
+        let law = law.unwrap_or_else(|| raise_no_law(similarity));
         let progress = Progress::start(command, parts.table, parts.table, 1, 0);
         let (all, moved) = match keep {
             None => (ServerTexts::all_rows(&mut parts), HashMap::new()),

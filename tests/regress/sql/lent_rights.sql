@@ -118,7 +118,10 @@ BEGIN
               WHEN 'text'::regtype THEN CASE p.proargnames[n + 1]
                 WHEN 'body' THEN ARRAY['''body''']
                 WHEN 'measure' THEN ARRAY['''jaccard''', '''containment''']
-                WHEN 'linkage' THEN ARRAY['''star'''] ELSE ARRAY['NULL'] END
+                WHEN 'linkage' THEN ARRAY['''star''']
+                WHEN 'numbers' THEN ARRAY[''''''] ELSE ARRAY['NULL'] END
+              WHEN 'bigint'::regtype THEN ARRAY['0', '4294967296']
+              WHEN 'bytea'::regtype THEN ARRAY['''\x010000000000''']
               WHEN 'text[]'::regtype THEN ARRAY['VARIADIC ''{fp=fp,cluster=story}''']
               WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)

@@ -584,13 +584,13 @@ fn parts<K: TreeKey>(keys: &[K], some: &[u32], range: Range<usize>) -> Vec<Part>
 }
 
 /// Rows in memory, sorted for one block table after the other.
-struct Sorted<'a, K, A> {
-    keys: &'a [K],
-    layout: BlockLayout,
-    numbers: &'a mut Vec<u32>,
-    split: Option<u64>,
-    asked: &'a mut A,
-    share: f64,
+pub(super) struct Sorted<'a, K, A> {
+    pub keys: &'a [K],
+    pub layout: BlockLayout,
+    pub numbers: &'a mut Vec<u32>,
+    pub split: Option<u64>,
+    pub asked: &'a mut A,
+    pub share: f64,
 }
 
 impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {

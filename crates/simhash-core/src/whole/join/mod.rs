@@ -27,6 +27,7 @@ mod meet;
 mod members;
 mod neighbours;
 mod plan;
+mod row_pairs;
 mod steps;
 mod walk;
 
@@ -36,5 +37,6 @@ pub use cover::{Asked, Beside, Nearest, bytes_per_row_of_cover, cover, nearest_o
 pub use members::Members;
 pub use neighbours::{has_ranges, mark_neighbours, starts_of_ranges};
 pub use plan::{Part, plan_join};
+pub use row_pairs::{RowPairs, bytes_per_row_of_pairs};
 pub use steps::{Join, Rows, Source, Start, Step, Walking};
 pub use walk::{GroupPair, Piece, Walk};

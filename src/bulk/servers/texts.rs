@@ -6,17 +6,17 @@
 
 use std::collections::HashMap;
 
-use pgrx::PgSqlErrorCode;
 use simhash_core::config::Numbers;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::whole::sharing::Rows;
 
+use super::link::bytes_literal;
+use super::messages::{POSTING, TID, expect, message_of, set, tids};
 use super::parts::Parts;
-use super::served::{POSTING, TID, message_of, set, tids};
 use crate::bulk::places::Places;
 use crate::bulk::progress;
 use crate::bulk::row;
-use crate::error::{raise, reserve};
+use crate::error::reserve;
 use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
 
@@ -92,7 +92,7 @@ impl ServerTexts {
             parts.ask_all(
                 |place, part| {
                     let some = some(place).iter().map(|&i| row::tid(numbers[i]));
-                    let asked = super::link::bytes_literal(&message_of(some));
+                    let asked = bytes_literal(&message_of(some));
                     Some(part.messages("simhash_part_roots", &format!(", {asked}")))
                 },
                 &mut |place, message| roots[place].extend(tids(message)),
@@ -153,7 +153,7 @@ impl ServerTexts {
 
     fn query(&self, part: usize, places: impl Iterator<Item = u32>, with_sets: bool) -> String {
         let asked = message_of(places.map(|place| row::tid(self.places.number(place))));
-        let asked = super::link::bytes_literal(&asked);
+        let asked = bytes_literal(&asked);
         let numbers = self.numbers.map_or_else(String::new, |numbers| numbers.to_string());
         self.parts.parts[part]
             .messages("simhash_part_texts", &format!(", {asked}, {with_sets}, '{numbers}'"))
@@ -222,22 +222,8 @@ fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible
     }
 }
 
-fn expect<T>(message: Option<T>) -> T {
-    message.unwrap_or_else(|| raise_protocol())
-}
-
 fn expect_count(found: usize, expected: usize) {
-    if found != expected {
-        raise_protocol()
-    }
-}
-
-fn raise_protocol() -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
-        "a server of a part sent something else than what it was asked for".to_owned(),
-        "Use the same build of pg_simhash everywhere.",
-    )
+    expect((found == expected).then_some(()));
 }
 
 impl Rows for ServerTexts {
@@ -248,7 +234,7 @@ impl Rows for ServerTexts {
         progress::reading();
         // Bands divide the numbers of keys among themselves. The first bits of a key may be those
         // of the band before.
-        let all = self.parts.layout.bands.max(1) as u64;
+        let all = self.parts.layout().bands.max(1) as u64;
         let end = ((1 << u32::BITS) * self.bands as u64).div_ceil(all) + 1;
         let end = end.min(1 << u32::BITS);
         let rows = self.places.len() as usize;

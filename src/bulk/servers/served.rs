@@ -1,52 +1,58 @@
 //! What the server of a part says of it: how its index makes keys, which rows have keys, the keys,
-//! and what is made of texts. Numbers are sent with their least byte first.
+//! and what is made of texts; or the fingerprints.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::Fingerprint;
 use simhash_core::base::hash::feature_hash;
 use simhash_core::config::Numbers;
+use simhash_core::search::TreeKey;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_index::{Family, Posting};
+use simhash_index::Posting;
 
-use super::super::postings::{Bands, each_posting};
-use super::super::rows::{Reader, rows_with_keys};
+use super::super::errors::raise_is_of_texts;
+use super::super::fingerprints::Rows;
+use super::messages::{POSTING, TID, add_set, tid_bytes, tids, words_of};
 use crate::am::texts::Recipe;
 use crate::bulk::order::find_roots;
 use crate::bulk::row;
 use crate::bulk::session::open_all;
-use crate::bulk::target::{Content, Target};
+use crate::bulk::target::{Content, Target, bits};
+use crate::bulk::texts::postings::{Bands, each_posting};
+use crate::bulk::texts::rows::{Reader, rows_with_keys};
 use crate::call::interrupts;
 use crate::error::raise;
-use crate::storage::{check_for_interrupts, family};
+use crate::storage::{self, check_for_interrupts, family, with_block_key_type};
 
 /// A message ends behind so many bytes.
 const MESSAGE: usize = 1 << 20;
-/// The bytes of a TID in a message.
-pub const TID: usize = 6;
-/// The bytes of a posting in a message.
-pub const POSTING: usize = 4 + TID;
 
-/// An index of texts of one table, without scopes.
-fn part(index: pg_sys::Oid) -> Target {
-    let target = Target::new(index, Content::Texts);
+/// An index of one table, without scopes.
+fn part(index: pg_sys::Oid, content: Content) -> Target {
+    let target = Target::new(index, content);
     let opened = target.open();
     let is_plain =
-        target.sources.len() == 1 && opened.iter().all(|one| family(one.rel()) == Family::Postings);
+        target.sources.len() == 1 && opened.iter().all(|one| storage::meta(one.rel()).scope == 0);
     drop(opened);
     if !is_plain {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "a part's index is of several tables, or within other columns".to_owned(),
-            "Over servers each part is one table, with an index of its texts alone.",
+            "Over servers each part is one table, with an index of its texts or fingerprints \
+             alone.",
         )
     }
     target
 }
 
-/// All that decides which keys and sets an index has of a text, in lines.
-pub fn recipe(index: pg_sys::Oid) -> String {
-    let target = part(index);
+/// All that decides which keys and sets an index has of a text, in lines; or of fingerprints the
+/// width.
+pub fn recipe(index: pg_sys::Oid, is_of_texts: bool) -> String {
+    let target = part(index, if is_of_texts { Content::Texts } else { Content::Fingerprints });
     let opened = target.open();
     let described = opened.first().map(|one| {
+        if !is_of_texts {
+            return bits(one).to_string();
+        }
         let recipe = Recipe::of(one.rel());
         format!("{}\n{}", recipe.similarity, recipe.note())
     });
@@ -54,9 +60,34 @@ pub fn recipe(index: pg_sys::Oid) -> String {
     described.unwrap_or_default()
 }
 
+/// The TIDs and fingerprints of all visible rows that have one, in the order of their TIDs.
+pub fn fingerprints(index: pg_sys::Oid) -> Vec<Vec<u8>> {
+    let target = part(index, Content::Fingerprints);
+    let opened = target.open();
+    let Some(first) = opened.first() else { return Vec::new() };
+    let mut messages = vec![Vec::new()];
+    with_block_key_type!(family(first.rel()), K => {
+        let indexes = open_all::<K>(&opened);
+        let rows = Rows::<K>::read(&opened, &indexes, None, None);
+        for (key, visible) in rows.keys.iter().zip(&rows.visible) {
+            if messages.last().is_none_or(|last| last.len() >= MESSAGE) {
+                check_for_interrupts();
+                messages.push(Vec::new());
+            }
+            if let Some(last) = messages.last_mut() {
+                last.extend(tid_bytes(row::tid(*visible)));
+                let fingerprint = key.fingerprint();
+                let words = 0..words_of::<<K as TreeKey>::Fingerprint>();
+                last.extend(words.flat_map(|word| fingerprint.word(word).to_le_bytes()));
+            }
+        }
+    }, raise_is_of_texts(&first.rel().name()));
+    messages
+}
+
 /// The TIDs of all rows with keys, ascending.
 pub fn rows(index: pg_sys::Oid) -> Vec<Vec<u8>> {
-    let target = part(index);
+    let target = part(index, Content::Texts);
     let opened = target.open();
     let numbers = rows_with_keys(&opened, 0, 1);
     drop(opened);
@@ -69,7 +100,7 @@ pub fn rows(index: pg_sys::Oid) -> Vec<Vec<u8>> {
 
 /// The roots of the chains of versions, in the order of the versions.
 pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
-    let target = part(index);
+    let target = part(index, Content::Texts);
     let mut numbers: Vec<u64> = tids(versions).collect();
     find_roots(&target, &mut numbers);
     numbers.iter().flat_map(|&number| tid_bytes(row::tid(number))).collect()
@@ -78,7 +109,7 @@ pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
 /// The postings of the first so many bands whose bits are in a range: the bits, and a TID, in the
 /// order of bits.
 pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<Vec<u8>> {
-    let target = part(index);
+    let target = part(index, Content::Texts);
     let opened = target.open();
     let mut messages = vec![Vec::new()];
     for index in open_all::<Posting>(&opened) {
@@ -105,7 +136,7 @@ pub fn texts(
     with_sets: bool,
     numbers: Option<Numbers>,
 ) -> Vec<Vec<u8>> {
-    let target = part(index);
+    let target = part(index, Content::Texts);
     let opened = target.open();
     let Some(one) = opened.first() else { return Vec::new() };
     let recipe = Recipe::of(one.rel());
@@ -141,45 +172,4 @@ pub fn texts(
     }
     messages.push(message);
     messages
-}
-
-fn tid_bytes(tid: u64) -> [u8; TID] {
-    let [a, b, c, d, e, f, ..] = tid.to_le_bytes();
-    [a, b, c, d, e, f]
-}
-
-/// The TIDs of a message.
-pub fn tids(message: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    message
-        .as_chunks::<TID>()
-        .0
-        .iter()
-        .map(|&[a, b, c, d, e, f]| u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
-}
-
-fn add_set(set: &ShingleSet, message: &mut Vec<u8>) {
-    message.extend((set.len() as u32).to_le_bytes());
-    message.extend((set.weights().len() as u32).to_le_bytes());
-    message.extend(set.numbers().to_le_bytes());
-    message.extend(set.hashes().iter().flat_map(|hash| hash.to_le_bytes()));
-    message.extend(set.weights().iter().flat_map(|weight| weight.to_le_bytes()));
-}
-
-/// The set that a message begins with, and what follows it. `None` if it is none.
-pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
-    let (hashes, rest) = message.split_first_chunk()?;
-    let (weights, rest) = rest.split_first_chunk()?;
-    let (numbers, rest) = rest.split_first_chunk()?;
-    let length = |count: [u8; 4], size: usize| u32::from_le_bytes(count) as usize * size;
-    let (hashes, rest) = rest.split_at_checked(length(*hashes, size_of::<u64>()))?;
-    let (weights, rest) = rest.split_at_checked(length(*weights, size_of::<u32>()))?;
-    let hashes = hashes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
-    let weights = weights.as_chunks().0.iter().copied().map(u32::from_le_bytes);
-    let set = ShingleSet::from_parts(hashes, weights, u64::from_le_bytes(*numbers))?;
-    Some((set, rest))
-}
-
-/// TIDs as a message has them.
-pub fn message_of(tids: impl Iterator<Item = u64>) -> Vec<u8> {
-    tids.flat_map(tid_bytes).collect()
 }

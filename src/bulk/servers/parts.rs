@@ -7,6 +7,7 @@ use simhash_core::VALUES;
 use simhash_core::sets::sketch::Layout;
 
 use super::link::{Call, Link, literal};
+use super::messages::expect;
 use crate::bulk::row::MOST_TABLES;
 use crate::catalog::names::{qualified_name, relation_name};
 use crate::catalog::rights::{check_rows_are_all, check_select};
@@ -28,19 +29,21 @@ pub struct Part {
 pub struct Parts {
     pub table: pg_sys::Oid,
     pub parts: Vec<Part>,
-    /// How each index makes keys.
-    pub layout: Layout,
+    recipe: Recipe,
     call: Call,
 }
 
-/// How a part's index makes keys and sets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Recipe {
-    similarity: String,
-    config: String,
-    values: String,
-    words: String,
+/// What the indexes of parts are of.
+#[derive(Clone, Copy)]
+pub enum Wanted {
+    /// Texts, for a similarity.
+    Texts(f64),
+    Fingerprints,
 }
+
+/// How a part's index makes keys and sets, in lines, or which fingerprints it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Recipe(Vec<String>);
 
 /// Where a partition is, and what it is called there.
 struct Lying {
@@ -60,9 +63,16 @@ impl Part {
 }
 
 impl Parts {
-    /// Those of a table, for a similarity. Raises an ERROR unless the caller may read all its rows,
-    /// and each part has one index that makes the same keys.
-    pub fn of(table: pg_sys::Oid, similarity: f64) -> Self {
+    /// Whether a relation is a table that may have parts on other servers, and no index.
+    pub fn are_of(relation: pg_sys::Oid) -> bool {
+        // SAFETY: a catalogue look-up.
+        let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+        matches!(kind, pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE)
+    }
+
+    /// Those of a table. Raises an ERROR unless the caller may read all its rows, and each part has
+    /// one index that makes the same keys.
+    pub fn of(table: pg_sys::Oid, wanted: Wanted) -> Self {
         let Some(name) = qualified_name(table) else { raise_is_gone() };
         let shown = std::ffi::CString::new(relation_name(table)).unwrap_or_default();
         check_select(table, &shown);
@@ -83,22 +93,32 @@ impl Parts {
                 Some(server) => format!("{relation} of server \"{server}\""),
                 None => relation.clone(),
             };
-            let (part, recipe) = Part::find(table, link, name, &relation, similarity);
+            let (part, recipe) = Part::find(table, link, name, &relation, wanted);
             match &first {
                 None => first = Some((part.name.clone(), recipe)),
-                Some(first) => check_alike(first, (&part.name, &recipe)),
+                Some(first) => wanted.check_alike(first, (&part.name, &recipe)),
             }
             parts.push(part);
         }
-        let similarity = first.map(|(_, recipe)| recipe.least());
-        let Some(layout) = similarity.and_then(Layout::of) else {
+        let Some((first, recipe)) = first else {
             raise(
                 PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
                 format!("{name} has no partitions with rows"),
                 "",
             )
         };
-        Self { table, parts, layout, call }
+        wanted.check_alike(&(first.clone(), recipe.clone()), (&first, &recipe));
+        Self { table, parts, recipe, call }
+    }
+
+    /// How the indexes of texts make keys.
+    pub fn layout(&self) -> Layout {
+        expect(Layout::of(self.recipe.number()))
+    }
+
+    /// How many bits fingerprints have.
+    pub fn bits(&self) -> u32 {
+        self.recipe.number() as u32
     }
 
     /// The tables, whose places are parts of the numbers of their rows.
@@ -167,45 +187,27 @@ fn lying(name: &str) -> Vec<Lying> {
 }
 
 impl Part {
-    /// The index of a part's texts that serves the similarity.
+    /// The index of a part that serves.
     fn find(
         table: pg_sys::Oid,
         mut link: Link,
         name: String,
         relation: &str,
-        similarity: f64,
+        wanted: Wanted,
     ) -> (Self, Recipe) {
-        let query = "SELECT quote_ident(n.nspname) AS schema, e.extversion AS version \
-                     FROM pg_catalog.pg_extension e \
-                     JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
-                     WHERE e.extname = 'pg_simhash'";
-        let mut of_extension = link.ask(query, &["schema", "version"]).into_iter().flatten();
-        let (Some(Some(schema)), Some(Some(version))) = (of_extension.next(), of_extension.next())
-        else {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("there is no extension pg_simhash where {name} is"),
-                "Run CREATE EXTENSION pg_simhash there.",
-            )
-        };
-        let here = env!("CARGO_PKG_VERSION");
-        if version != here {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("pg_simhash is {version} where {name} is, and {here} here"),
-                "Use the same version everywhere: ALTER EXTENSION pg_simhash UPDATE.",
-            )
-        }
+        let schema = schema_of_extension(&mut link, &name);
         let query = format!(
             "SELECT i.indexrelid::regclass::text AS index, \
-               {schema}.simhash_part_recipe(i.indexrelid) AS recipe, \
+               {schema}.simhash_part_recipe(i.indexrelid, {}) AS recipe, \
                pg_catalog.pg_get_indexdef(i.indexrelid, i.indnkeyatts, true) AS body \
              FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
              JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'simhash' \
              JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[i.indnkeyatts - 1] \
-               AND o.opcname IN ('text_ops', 'near_text_ops') \
+               AND o.opcname IN ({}) \
              WHERE i.indrelid = {}::regclass AND i.indisvalid AND i.indpred IS NULL \
              ORDER BY i.indexrelid",
+            wanted.is_of_texts(),
+            wanted.classes(),
             literal(relation)
         );
         let found = link.ask(&query, &["index", "recipe", "body"]).into_iter();
@@ -214,22 +216,25 @@ impl Part {
                 let [index, recipe, body] = row.try_into().ok()?;
                 Some((index?, Recipe::of(&recipe?), body?))
             })
-            .filter(|(_, recipe, _)| recipe.least() <= similarity)
+            .filter(|(_, recipe, _)| wanted.is_served_by(recipe))
             .collect();
-        found.sort_by(|(_, a, _), (_, b, _)| b.least().total_cmp(&a.least()));
+        // Of two, that of the greater similarity, which has fewer keys.
+        found.sort_by(|(_, a, _), (_, b, _)| b.number().total_cmp(&a.number()));
         let Some((index, recipe, body)) = found.first() else {
             raise(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("{name} has no index of texts for the similarity {similarity}"),
-                "Create one there: CREATE INDEX ON ... USING simhash (body) \
-                 WITH (similarity = ...), with no more than you ask for.",
+                format!("{name} has no index of {wanted}"),
+                &format!(
+                    "Create one there: CREATE INDEX ON ... USING simhash {};",
+                    wanted.example()
+                ),
             )
         };
         if let Some((.., other)) = found.iter().find(|(.., other)| other != body) {
             raise(
                 PgSqlErrorCode::ERRCODE_AMBIGUOUS_COLUMN,
-                format!("{name} has indexes of two texts: {body} and {other}"),
-                "Over servers a table is compared by the one text that it has an index of.",
+                format!("{name} has indexes of two columns: {body} and {other}"),
+                "Over servers a table is compared by the one that it has an index of.",
             )
         }
         let (index, recipe) = (literal(index), recipe.clone());
@@ -237,44 +242,115 @@ impl Part {
     }
 }
 
-impl Recipe {
-    fn of(lines: &str) -> Self {
-        let mut lines = lines.splitn(4, '\n').map(str::to_owned);
-        let mut next = || lines.next().unwrap_or_default();
-        Self { similarity: next(), config: next(), values: next(), words: next() }
-    }
-
-    /// The least similarity that it serves.
-    fn least(&self) -> f64 {
-        self.similarity.parse().unwrap_or(f64::INFINITY)
-    }
-}
-
-/// Raises an ERROR unless two parts have the same keys, made by what is here.
-fn check_alike((first, expected): &(String, Recipe), (part, recipe): (&str, &Recipe)) {
-    if recipe.values != VALUES || expected.values != VALUES {
-        let other = if recipe.values == VALUES { first } else { part };
+/// The schema of the extension where a part is, quoted. Raises 55000 unless it is the version of
+/// here.
+fn schema_of_extension(link: &mut Link, name: &str) -> String {
+    let query = "SELECT quote_ident(n.nspname) AS schema, e.extversion AS version \
+                 FROM pg_catalog.pg_extension e \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+                 WHERE e.extname = 'pg_simhash'";
+    let mut of_extension = link.ask(query, &["schema", "version"]).into_iter().flatten();
+    let (Some(Some(schema)), Some(Some(version))) = (of_extension.next(), of_extension.next())
+    else {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("the keys of {other} were made by other rules, or another dictionary"),
-            "Use the same version of pg_simhash everywhere, and REINDEX what another one built.",
+            format!("there is no extension pg_simhash where {name} is"),
+            "Run CREATE EXTENSION pg_simhash there.",
+        )
+    };
+    let here = env!("CARGO_PKG_VERSION");
+    if version != here {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("pg_simhash is {version} where {name} is, and {here} here"),
+            "Use the same version everywhere: ALTER EXTENSION pg_simhash UPDATE.",
         )
     }
-    let differing = if recipe.similarity != expected.similarity {
-        "similarities"
-    } else if recipe.config != expected.config {
-        "configs"
-    } else if recipe.words != expected.words {
-        "lists of words, or models"
-    } else {
-        return;
-    };
-    raise(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("the indexes of {first} and {part} have different {differing}"),
-        "Rows are compared by keys of one kind: create the same index on all parts.",
-    )
+    schema
 }
+
+impl Recipe {
+    fn of(lines: &str) -> Self {
+        Self(lines.splitn(4, '\n').map(str::to_owned).collect())
+    }
+
+    /// The least similarity that it serves, or the width.
+    fn number(&self) -> f64 {
+        self.0.first().and_then(|number| number.parse().ok()).unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Wanted {
+    fn is_of_texts(self) -> bool {
+        matches!(self, Self::Texts(_))
+    }
+
+    /// The operator classes, as literals.
+    fn classes(self) -> &'static str {
+        match self {
+            Self::Texts(_) => "'text_ops', 'varchar_ops', 'near_text_ops'",
+            Self::Fingerprints => {
+                "'fingerprint64_ops', 'fingerprint128_ops', 'fingerprint256_ops', \
+                 'hamming_ball64_ops', 'hamming_ball128_ops', 'hamming_ball256_ops', \
+                 'hamming_int8_ops', 'bit_hamming_ops'"
+            }
+        }
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Self::Texts(_) => "(body) WITH (similarity = ...), with no more than you ask for",
+            Self::Fingerprints => "(fp)",
+        }
+    }
+
+    fn is_served_by(self, recipe: &Recipe) -> bool {
+        match self {
+            Self::Texts(similarity) => recipe.number() <= similarity,
+            Self::Fingerprints => true,
+        }
+    }
+
+    /// Raises an ERROR unless two parts have the same keys, made by what is here.
+    fn check_alike(self, (first, expected): &(String, Recipe), (part, recipe): (&str, &Recipe)) {
+        let lines: &[&str] = match self {
+            Self::Texts(_) => {
+                &["similarities", "configs", VALUES_LINE, "lists of words, or models"]
+            }
+            Self::Fingerprints => &["widths"],
+        };
+        for (i, &line) in lines.iter().enumerate() {
+            let (then, now) = (expected.0.get(i), recipe.0.get(i));
+            if line == VALUES_LINE && now.is_none_or(|now| now != VALUES) {
+                raise(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!("the keys of {part} were made by other rules, or another dictionary"),
+                    "Use the same version of pg_simhash everywhere, and REINDEX what another one \
+                     built.",
+                )
+            }
+            if then != now {
+                raise(
+                    PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                    format!("the indexes of {first} and {part} have different {line}"),
+                    "Rows are compared by keys of one kind: create the same index on all parts.",
+                )
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Texts(similarity) => write!(f, "texts for the similarity {similarity}"),
+            Self::Fingerprints => f.write_str("fingerprints"),
+        }
+    }
+}
+
+/// Which line of a recipe says what values are made by.
+const VALUES_LINE: &str = "values";
 
 fn raise_is_gone() -> ! {
     raise(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, "the table was dropped".into(), "")

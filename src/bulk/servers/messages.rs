@@ -1,0 +1,80 @@
+//! What servers of parts send and are sent: TIDs, postings, fingerprints, sets of shingles. Numbers
+//! stand with their least byte first.
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::Fingerprint;
+use simhash_core::sets::shingles::ShingleSet;
+
+use crate::error::raise;
+
+/// The bytes of a TID in a message.
+pub const TID: usize = 6;
+/// The bytes of a posting in a message.
+pub const POSTING: usize = 4 + TID;
+
+/// The 64-bit words of a fingerprint in a message.
+pub const fn words_of<F: Fingerprint>() -> usize {
+    F::BITS as usize / 64
+}
+
+/// The TIDs and fingerprints of a message.
+pub fn fingerprints_of<F: Fingerprint>(message: &[u8]) -> impl Iterator<Item = (u64, F)> + '_ {
+    message.chunks(TID + 8 * words_of::<F>()).map(|one| {
+        let (tid, words) = expect(one.split_at_checked(TID));
+        let words = words.as_chunks().0;
+        expect((words.len() == words_of::<F>()).then_some(()));
+        (expect(tids(tid).next()), F::from_words(|word| u64::from_le_bytes(words[word])))
+    })
+}
+
+/// What a message has, or an ERROR if it is none.
+pub fn expect<T>(message: Option<T>) -> T {
+    message.unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
+            "a server of a part sent something else than what it was asked for".to_owned(),
+            "Use the same build of pg_simhash everywhere.",
+        )
+    })
+}
+
+pub fn tid_bytes(tid: u64) -> [u8; TID] {
+    let [a, b, c, d, e, f, ..] = tid.to_le_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// The TIDs of a message.
+pub fn tids(message: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    message
+        .as_chunks::<TID>()
+        .0
+        .iter()
+        .map(|&[a, b, c, d, e, f]| u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+}
+
+pub fn add_set(set: &ShingleSet, message: &mut Vec<u8>) {
+    message.extend((set.len() as u32).to_le_bytes());
+    message.extend((set.weights().len() as u32).to_le_bytes());
+    message.extend(set.numbers().to_le_bytes());
+    message.extend(set.hashes().iter().flat_map(|hash| hash.to_le_bytes()));
+    message.extend(set.weights().iter().flat_map(|weight| weight.to_le_bytes()));
+}
+
+/// The set that a message begins with, and what follows it. `None` if it is none.
+pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
+    let (hashes, rest) = message.split_first_chunk()?;
+    let (weights, rest) = rest.split_first_chunk()?;
+    let (numbers, rest) = rest.split_first_chunk()?;
+    let length = |count: [u8; 4], size: usize| u32::from_le_bytes(count) as usize * size;
+    let (hashes, rest) = rest.split_at_checked(length(*hashes, size_of::<u64>()))?;
+    let (weights, rest) = rest.split_at_checked(length(*weights, size_of::<u32>()))?;
+    let hashes = hashes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+    let weights = weights.as_chunks().0.iter().copied().map(u32::from_le_bytes);
+    let set = ShingleSet::from_parts(hashes, weights, u64::from_le_bytes(*numbers))?;
+    Some((set, rest))
+}
+
+/// TIDs as a message has them.
+pub fn message_of(tids: impl Iterator<Item = u64>) -> Vec<u8> {
+    tids.flat_map(tid_bytes).collect()
+}
