@@ -5,9 +5,8 @@
 //! shingles of rows that share keys. Texts stay where they are: their servers cut them.
 //!
 //! [`link`] is the way to a part, [`parts`] what there is, [`served`] what a part's server answers
-//! in [`messages`],
-//! [`texts`] what the work of [`simhash_core::whole::sharing`] asks for, [`fingerprints`] the rows
-//! of [`simhash_core::whole::join`].
+//! in [`messages`], [`texts`] what the work of [`simhash_core::whole::sharing`] asks for,
+//! [`fingerprints`] the rows of [`simhash_core::whole::join`].
 
 pub mod fingerprints;
 pub mod link;
