@@ -73,6 +73,24 @@ pub fn for_each_row(
     columns: &[Column<'_>],
     sink: &mut dyn FnMut(&Row<'_>),
 ) -> Vec<pg_sys::Oid> {
+    each_row(query, columns, false, sink)
+}
+
+/// As [`for_each_row`], but the query sees what the statement sees that called.
+pub fn for_each_row_of_statement(
+    query: &str,
+    columns: &[Column<'_>],
+    sink: &mut dyn FnMut(&Row<'_>),
+) {
+    each_row(query, columns, true, sink);
+}
+
+fn each_row(
+    query: &str,
+    columns: &[Column<'_>],
+    is_read_only: bool,
+    sink: &mut dyn FnMut(&Row<'_>),
+) -> Vec<pg_sys::Oid> {
     const BATCH: std::ffi::c_long = 100;
     let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
     // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
@@ -90,7 +108,7 @@ pub fn for_each_row(
             plan,
             std::ptr::null_mut(),
             std::ptr::null(),
-            false,
+            is_read_only,
         );
         let types = check_columns(query, (*portal).tupDesc, columns);
         // What a row's values are detoasted or converted into, freed with each row.

@@ -226,9 +226,15 @@ pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
         check_for_interrupts();
         let number = of_page[0];
         let (table, (page, _)) = (row::table(number), tid::parts(row::tid(number)));
-        // SAFETY: the heap is open, and the query saw a row on this page.
+        // SAFETY: the heap is open.
         unsafe {
-            roots_of_page(opened[table].heap, page, |offset, root| {
+            let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+            let heap = opened[table].heap;
+            // The page was there when the query saw a row on it.
+            if page >= pg_sys::RelationGetNumberOfBlocksInFork(heap, main) {
+                continue;
+            }
+            roots_of_page(heap, page, |offset, root| {
                 if offset != root {
                     let of = |offset| number >> 16 << 16 | u64::from(offset);
                     roots.insert(of(offset), of(root));

@@ -1,12 +1,15 @@
 //! A call from SQL: what its call site keeps, what an aggregate's state is, which statement fired a
-//! trigger, how it is cancelled, what it shares with parallel workers.
+//! trigger, how it is cancelled, which settings parts of it have, what it shares with parallel
+//! workers.
 
 mod aggregate;
 pub mod parallel;
+mod settings;
 mod site;
 mod statement;
 
 pub use aggregate::{AggregateState, aggregate_context};
+pub use settings::with_settings;
 pub use site::{keep, keep_later};
 pub use statement::{StatementId, trigger_depth};
 

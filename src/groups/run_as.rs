@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
+use crate::call::with_settings;
 use crate::catalog::Schema;
 
 /// Runs something of which no part is anybody's code as another role, past the row-level security
@@ -75,27 +76,4 @@ pub fn exactly<T>(run: impl FnOnce() -> T) -> T {
         (c"search_path", c"pg_catalog"),
     ];
     with_settings(&settings, run)
-}
-
-fn with_settings<T>(settings: &[(&CStr, &CStr)], run: impl FnOnce() -> T) -> T {
-    // SAFETY: the level of settings is ended, here or by the abort of the transaction; values are
-    // copied.
-    unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        for (name, value) in settings {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
-        }
-        let result = run();
-        pg_sys::AtEOXact_GUC(false, level);
-        result
-    }
 }

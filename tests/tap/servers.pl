@@ -35,9 +35,16 @@ sub error_of
 	return $error;
 }
 
-# A table of so many partitions on the servers, and one here. Each is called otherwise there.
-$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 2;
-CREATE SCHEMA "Odd 'names'";
+sub error_and_answer
+{
+	my (undef, $answer, $error) = $coordinator->psql('postgres', $_[0], on_error_stop => 0);
+	return ($error, $answer);
+}
+
+# A table of so many partitions on the servers, two of them on one, and one here. Each is called
+# otherwise there.
+$_->safe_psql('postgres', q{CREATE SCHEMA "Odd 'names'"}) for @shards;
+$shards[$_ % 3]->safe_psql('postgres', <<"SQL") for 0 .. 3;
 CREATE TABLE "Odd 'names'"."part $_" (id bigint, body text);
 CREATE INDEX ON "Odd 'names'"."part $_" USING simhash (body);
 SQL
@@ -47,12 +54,15 @@ query(<<"SQL") for 0 .. 2;
 CREATE SERVER "Shard $_" FOREIGN DATA WRAPPER postgres_fdw
   OPTIONS (host '127.0.0.1', port '${\ $shards[$_]->port}', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER "Shard $_";
-CREATE FOREIGN TABLE doc$_ PARTITION OF doc FOR VALUES WITH (MODULUS 4, REMAINDER $_)
-  SERVER "Shard $_" OPTIONS (schema_name 'Odd ''names''', table_name 'part $_', batch_size '1000');
+SQL
+query(<<"SQL") for 0 .. 3;
+CREATE FOREIGN TABLE doc$_ PARTITION OF doc FOR VALUES WITH (MODULUS 5, REMAINDER $_)
+  SERVER "Shard ${\ ($_ % 3)}"
+  OPTIONS (schema_name 'Odd ''names''', table_name 'part $_', batch_size '1000');
 SQL
 query(<<'SQL');
-CREATE TABLE doc3 PARTITION OF doc FOR VALUES WITH (MODULUS 4, REMAINDER 3);
-CREATE INDEX ON doc3 USING simhash (body);
+CREATE TABLE doc4 PARTITION OF doc FOR VALUES WITH (MODULUS 5, REMAINDER 4);
+CREATE INDEX ON doc4 USING simhash (body);
 SQL
 like(error_of(q{SELECT * FROM simhash_pairs('doc')}),
 	qr/ERROR:  rows on other servers are compared through dblink.*HINT:  CREATE EXTENSION dblink/s,
@@ -74,7 +84,7 @@ INSERT INTO whole (body) VALUES (NULL), (''), ('...');
 CREATE INDEX whole_body ON whole USING simhash (body);
 INSERT INTO doc TABLE whole;
 SQL
-$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 2;
+$shards[$_ % 3]->safe_psql('postgres', <<"SQL") for 0 .. 3;
 ALTER TABLE "Odd 'names'"."part $_" ADD COLUMN seen integer, SET (fillfactor = 50);
 VACUUM FULL "Odd 'names'"."part $_";
 UPDATE "Odd 'names'"."part $_" SET seen = 1 WHERE id % 5 = 0;
@@ -141,8 +151,8 @@ is(query(q{SELECT count(*) FROM simhash_duplicates('doc', 0.7) s}) > 300, 1, 'wi
 # A foreign table by itself, as a partition of one.
 my $of_one = q{SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id
   AND near_duplicate(a.body || '', b.body || '', 0.7)
-  WHERE satisfies_hash_partition('doc'::regclass, 4, 0, a.id)
-  AND satisfies_hash_partition('doc'::regclass, 4, 0, b.id) AND a.id % 40 < 20 AND b.id % 40 < 20};
+  WHERE satisfies_hash_partition('doc'::regclass, 5, 0, a.id)
+  AND satisfies_hash_partition('doc'::regclass, 5, 0, b.id) AND a.id % 40 < 20 AND b.id % 40 < 20};
 is(query(q{SELECT count(*) FROM simhash_pairs('doc0', 0.7) s JOIN doc0 a ON a.ctid = s.a
   JOIN doc0 b ON b.ctid = s.b WHERE a.id % 40 < 20 AND b.id % 40 < 20}), query($of_one),
 	'a foreign table alone');
@@ -161,8 +171,20 @@ SELECT 2;
 COMMIT;
 SELECT count(*) FROM simhash_pairs('doc', 1.0) WHERE a IS NULL;
 SQL
-is(query(q{SELECT FROM simhash_duplicates('doc', 0.7) LIMIT 1;
-	SELECT coalesce(cardinality(dblink_get_connections()), 0)}), 0, 'connections are closed');
+my $left = 'SELECT coalesce(cardinality(dblink_get_connections()), 0)';
+is(query("SELECT FROM simhash_duplicates('doc', 0.7) LIMIT 1; $left"), 0, 'connections are closed');
+is(query("SELECT a IS NULL FROM simhash_pairs('doc', 0.7) LIMIT 1; $left"), "f\n0",
+	'also after a LIMIT');
+is((error_and_answer("BEGIN; DECLARE a CURSOR FOR SELECT 1 FROM simhash_pairs('doc', 0.7);
+	FETCH 1 FROM a; SELECT 1 / 0; ROLLBACK; $left"))[1], "1\n0", 'after an ERROR elsewhere');
+for my $timeout (20, 60, 150)
+{
+	my ($error, $answer) = error_and_answer("SET statement_timeout = $timeout;
+		SELECT count(*) FROM simhash_duplicates('doc', 0.5, keep => 'id');
+		RESET statement_timeout; $left");
+	like($error, qr/canceling statement due to statement timeout/, "cancelled after $timeout ms");
+	is($answer, 0, 'and its connections are closed');
+}
 is(query(q{SET statement_timeout = '60s';
 	SELECT count(*) > 300 FROM simhash_pairs('doc', 0.7)}), 't', 'and it can be repeated');
 
@@ -197,6 +219,13 @@ refused("DROP INDEX $index; $again WITH (similarity = 0.6)",
 refused(qq{DROP INDEX $index; $again WITH (config = '{"shingle": 3}')},
 	qr/of server "Shard 0" and .*"Shard 1" have different configs/,
 	'another config', "DROP INDEX $index; $again");
+refused("DROP INDEX $index; CREATE INDEX other ON $part USING simhash (upper(body))",
+	qr/the indexes of .*"Shard 0" and .*"Shard 1" have different columns/,
+	'another column', qq{DROP INDEX "Odd 'names'".other; $again});
+refused("DROP INDEX $index; $again INCLUDE (id)", qr/a part's index .* has other columns/,
+	'included columns', "DROP INDEX $index; $again");
+refused("CREATE INDEX other ON $part USING simhash (id int8_ops, body)", qr/^$/,
+	'an index within tenants beside it does no harm', q{DROP INDEX "Odd 'names'".other});
 refused("CREATE INDEX other ON $part USING simhash (upper(body))",
 	qr/"Shard 1" has indexes of two columns: body and upper\(body\)/,
 	'two texts', q{DROP INDEX "Odd 'names'".other});
@@ -293,7 +322,7 @@ like(error_of(q{SELECT * FROM simhash_pairs('doc', distance => 3)}),
 # A server dies: the error names it, and the call can be repeated when it is back.
 $shards[2]->stop('immediate');
 like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}),
-	qr/could not establish connection.*port ${\ $shards[2]->port}/s, 'a server that is down');
+	qr/could not connect to server "Shard 2"/, 'a server that is down');
 $shards[2]->start;
 same('duplicates', "similarity => 0.8, keep => 'id'", 300);
 # In the middle of a call, before its answer.
@@ -310,5 +339,16 @@ DROP FUNCTION simhash_part_keys(regclass, integer, bigint, bigint);
 ALTER FUNCTION real_keys RENAME TO simhash_part_keys;
 SQL
 same('duplicates', "similarity => 0.8, keep => 'id'", 300);
+
+# What no row is called is not there, and no page is added for it.
+$part = q{"Odd ''names''"."part 0"};
+$index = q{"Odd ''names''"."part 0_body_idx"};
+my $none = '\x0100ffffffff' . '0000ffffff00' . '01000000fe7f' . '01000000ff7f';
+is($shards[0]->safe_psql('postgres', <<"SQL"), "4\n4\nt", 'rows that are none');
+CREATE TEMP TABLE size AS SELECT pg_relation_size('$part') AS was;
+SELECT length(simhash_part_roots('$index', '$none')) / 6;
+SELECT sum(length(m)) / 6 FROM simhash_part_texts('$index', '$none', true, '') m;
+SELECT was = pg_relation_size('$part') FROM size;
+SQL
 
 done_testing();

@@ -55,6 +55,11 @@ impl Asking {
     /// All rows, in the order of `keep`.
     fn rows<F: Key>(&mut self, keep: Option<&str>, bytes: usize) -> Rows<F> {
         progress::reading();
+        // First: what it sees stays where it is until the transaction ends.
+        let order = keep.map(|keep| {
+            let tables = self.parts.tables();
+            versions_in_order(self.parts.table, tables.iter().copied(), keep)
+        });
         let mut rows = Rows { keys: Vec::new(), visible: Vec::new() };
         self.parts.ask_all(
             |_, part| Some(part.messages("simhash_part_fingerprints", "")),
@@ -65,9 +70,7 @@ impl Asking {
             },
         );
         self.parts.end();
-        if let Some(keep) = keep {
-            let tables = self.parts.tables();
-            let order = versions_in_order(self.parts.table, tables.iter().copied(), keep);
+        if let Some(order) = order {
             rows = rows.in_order(&order);
         }
         self.progress.expect_rows(rows.keys.len());
@@ -116,7 +119,11 @@ impl Asking {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             while pairs.next_groups(&mut Alone, &mut left, &mut right).is_some() {
                 let mut first = None;
-                for &row in left.iter().chain(&right) {
+                // The rows of a group come together before it comes with another one.
+                let others = right.first().into_iter();
+                let own = if right.is_empty() { left.len() } else { 1 };
+                for &row in left.iter().take(own).chain(others) {
+                    check_for_interrupts();
                     let address = visible[row as usize];
                     let number = members.remember(address, check);
                     let number = number.unwrap_or_else(|refused| no_memory(refused));

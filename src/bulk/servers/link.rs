@@ -1,43 +1,49 @@
 //! Statements that run where a part is: on another server, through dblink and the servers and user
 //! mappings of postgres_fdw; or here.
 //!
-//! A connection has one statement at a time, in a transaction of its own. So a call that ends by an
-//! error, or early, leaves no transaction behind, but its connections: the next call of the session
-//! closes them.
+//! A connection has one statement at a time, in a transaction of its own, and finds names in
+//! PostgreSQL's own schema only. Connections are closed with the call, however it ends: whoever may
+//! use the session afterwards must not find them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::{FromDatum, PgSqlErrorCode, pg_sys};
 
+use crate::call::with_settings;
 use crate::error::raise;
-use crate::query::{Column, Row, for_each_row, is_text};
-
-/// What names of connections begin with.
-const PREFIX: &str = "pg_simhash";
+use crate::query::{Column, Row, for_each_row_of_statement, is_text};
 
 thread_local! {
-    /// The numbers of the session's calls that go on, and that of the last one.
-    static CALLS: RefCell<(Vec<u32>, u32)> = const { RefCell::new((Vec::new(), 0)) };
+    /// The number of the session's last connection.
+    static LAST: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A call, whose connections are its own.
+/// The bytes of a name that dblink does not cut.
+const MAX_NAME: usize = 60;
+
+/// A call that has connections.
 pub struct Call {
-    number: u32,
     /// The schema of dblink, quoted.
     dblink: String,
+    /// Closes one. A function of SQL.
+    disconnect: *mut c_void,
+    open: RefCell<Vec<String>>,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        CALLS.with_borrow_mut(|(alive, _)| alive.retain(|&number| number != self.number));
+        self.end();
     }
 }
 
 impl Call {
-    /// Closes what earlier calls have left open. Raises 0A000 without dblink.
+    /// Raises 0A000 without dblink.
     pub fn begin() -> Self {
         let mut dblink = None;
-        let schema = "SELECT quote_ident(n.nspname) AS schema FROM pg_catalog.pg_extension e \
+        let schema = "SELECT pg_catalog.quote_ident(n.nspname::text) AS schema \
+                      FROM pg_catalog.pg_extension e \
                       JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
                       WHERE e.extname = 'dblink'";
         texts_of(schema, &["schema"], &mut |row| dblink = row.into_iter().next().flatten());
@@ -48,59 +54,61 @@ impl Call {
                 "CREATE EXTENSION dblink; on the server that you ask.",
             )
         };
-        let number = CALLS.with_borrow_mut(|(alive, last)| {
-            *last = last.wrapping_add(1);
-            alive.push(*last);
-            *last
-        });
-        let call = Self { number, dblink };
-        call.close_dead();
-        call
-    }
-
-    /// The connections of calls that do not go on.
-    fn close_dead(&self) {
-        let mut dead = Vec::new();
-        let open = format!(
-            "SELECT name FROM unnest({}.dblink_get_connections()) AS name \
-             WHERE name LIKE '{PREFIX} %'",
-            self.dblink
-        );
-        texts_of(&open, &["name"], &mut |row| dead.extend(row.into_iter().flatten()));
-        dead.retain(|name| {
-            let number = name.split(' ').nth(1).and_then(|number| number.parse().ok());
-            number.is_some_and(|number| CALLS.with_borrow(|(alive, _)| !alive.contains(&number)))
-        });
-        dead.iter().for_each(|name| self.close(name));
-    }
-
-    fn close(&self, connection: &str) {
-        let close =
-            format!("SELECT {}.dblink_disconnect({}) AS done", self.dblink, literal(connection));
-        texts_of(&close, &["done"], &mut |_| ());
+        let (library, name) = (c"$libdir/dblink", c"dblink_disconnect");
+        // SAFETY: names are C strings; a function that is not there is an ERROR.
+        let disconnect = unsafe {
+            let handle = std::ptr::null_mut();
+            pg_sys::load_external_function(library.as_ptr(), name.as_ptr(), true, handle)
+        };
+        Self { dblink, disconnect, open: RefCell::new(Vec::new()) }
     }
 
     /// A connection to a foreign server, by the caller's user mapping.
     pub fn connect(&self, server: &str) -> Link {
-        let connection = format!("{PREFIX} {} {server}", self.number);
+        let number = LAST.get().wrapping_add(1);
+        LAST.set(number);
+        // What errors name, within the length of names.
+        let connection: String = format!("pg_simhash {number} {server}");
+        let end = (0..=MAX_NAME).rev().find(|&end| connection.is_char_boundary(end));
+        let connection = connection.get(..end.unwrap_or(0)).unwrap_or(&connection).to_owned();
         let connect = format!(
             "SELECT {}.dblink_connect({}, {}) AS done",
             self.dblink,
             literal(&connection),
-            // As dblink looks names up, they are not folded.
             literal(server)
         );
         texts_of(&connect, &["done"], &mut |_| ());
+        self.open.borrow_mut().push(connection.clone());
+        // A lock that this session's transaction holds there is waited for by nobody else.
+        let settings = "SET search_path = pg_catalog; SET lock_timeout = 60000";
+        let set = format!(
+            "SELECT {}.dblink_exec({}, {}) AS done",
+            self.dblink,
+            literal(&connection),
+            literal(settings)
+        );
+        texts_of(&set, &["done"], &mut |_| ());
         Link { place: Some(Place { connection, dblink: self.dblink.clone() }), sent: None }
     }
 
-    /// Closes connections, after the last statement.
-    pub fn end<'a>(&self, links: impl Iterator<Item = &'a mut Link>) {
-        for link in links {
-            link.receive(&mut |_| ());
-            if let Some(place) = &link.place {
-                self.close(&place.connection);
-            }
+    /// Closes the connections. It looks nothing up in catalogues, so it can be called after an
+    /// ERROR, too. What goes wrong is passed over: the session's end closes them as well.
+    pub fn end(&self) {
+        for connection in self.open.take() {
+            let close = || {
+                // SAFETY: the function is one of SQL that takes a text and looks for it in a table
+                // of its own.
+                unsafe {
+                    let function =
+                        std::mem::transmute::<*mut c_void, pg_sys::PGFunction>(self.disconnect);
+                    let bytes = connection.as_bytes();
+                    let name =
+                        pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as i32);
+                    let name = pg_sys::Datum::from(name);
+                    pg_sys::DirectFunctionCall1Coll(function, pg_sys::InvalidOid, name);
+                }
+            };
+            drop(catch_unwind(AssertUnwindSafe(close)));
         }
     }
 }
@@ -143,6 +151,10 @@ impl Link {
     /// received.
     pub fn send(&mut self, query: String) {
         if let Some(Place { connection, dblink }) = &self.place {
+            // In fewer characters than the hexadecimal digits that dblink would ask for.
+            let query = format!(
+                "SELECT pg_catalog.encode(message, 'base64') AS message FROM ({query}) AS sent"
+            );
             let send = format!(
                 "SELECT {dblink}.dblink_send_query({}, {})::text AS sent",
                 literal(connection),
@@ -170,7 +182,8 @@ impl Link {
             return messages_of(&query, each);
         };
         let receive = format!(
-            "SELECT message FROM {dblink}.dblink_get_result({}) AS received(message bytea)",
+            "SELECT pg_catalog.decode(message, 'base64') AS message \
+             FROM {dblink}.dblink_get_result({}) AS received(message text)",
             literal(connection)
         );
         messages_of(&receive, each);
@@ -183,7 +196,7 @@ impl Link {
 fn texts_of(query: &str, names: &[&str], each: &mut dyn FnMut(Vec<Option<String>>)) {
     let columns: Vec<Column<'_>> =
         names.iter().map(|name| Column { name, types: "text", accepts: &is_text }).collect();
-    for_each_row(query, &columns, &mut |row: &Row<'_>| {
+    in_catalog(query, &columns, &mut |row| {
         let value = |column| row.text(column).map(|text| text.as_str().to_owned());
         each((0..names.len()).map(value).collect());
     });
@@ -192,12 +205,19 @@ fn texts_of(query: &str, names: &[&str], each: &mut dyn FnMut(Vec<Option<String>
 fn messages_of(query: &str, each: &mut dyn FnMut(&[u8])) {
     let accepts = &|oid| oid == pg_sys::BYTEAOID;
     let columns = [Column { name: "message", types: "bytea", accepts }];
-    for_each_row(query, &columns, &mut |row: &Row<'_>| {
+    in_catalog(query, &columns, &mut |row| {
         // SAFETY: the column is of type bytea; the bytes live as long as the row.
         let message = row.datum(0).and_then(|datum| unsafe { <&[u8]>::from_datum(datum, false) });
         if let Some(message) = message {
             each(message);
         }
+    });
+}
+
+/// Runs a query here, which finds names in PostgreSQL's own schema only.
+fn in_catalog(query: &str, columns: &[Column<'_>], each: &mut dyn FnMut(&Row<'_>)) {
+    with_settings(&[(c"search_path", c"pg_catalog")], || {
+        for_each_row_of_statement(query, columns, each);
     });
 }
 

@@ -1,11 +1,15 @@
 //! What servers of parts send and are sent: TIDs, postings, fingerprints, sets of shingles. Numbers
 //! stand with their least byte first.
 
+use std::collections::HashMap;
+
 use pgrx::PgSqlErrorCode;
 use simhash_core::Fingerprint;
 use simhash_core::sets::shingles::ShingleSet;
 
+use crate::bulk::row;
 use crate::error::raise;
+use crate::types::tid;
 
 /// The bytes of a TID in a message.
 pub const TID: usize = 6;
@@ -21,8 +25,8 @@ pub const fn words_of<F: Fingerprint>() -> usize {
 pub fn fingerprints_of<F: Fingerprint>(message: &[u8]) -> impl Iterator<Item = (u64, F)> + '_ {
     message.chunks(TID + 8 * words_of::<F>()).map(|one| {
         let (tid, words) = expect(one.split_at_checked(TID));
+        expect((words.len() == 8 * words_of::<F>()).then_some(()));
         let words = words.as_chunks().0;
-        expect((words.len() == words_of::<F>()).then_some(()));
         (expect(tids(tid).next()), F::from_words(|word| u64::from_le_bytes(words[word])))
     })
 }
@@ -77,4 +81,37 @@ pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
 /// TIDs as a message has them.
 pub fn message_of(tids: impl Iterator<Item = u64>) -> Vec<u8> {
     tids.flat_map(tid_bytes).collect()
+}
+
+/// The postings of a message: bits of a key, and a TID.
+pub fn postings(message: &[u8]) -> impl Iterator<Item = (u32, u64)> + '_ {
+    let (postings, rest) = message.as_chunks::<POSTING>();
+    expect(rest.is_empty().then_some(()));
+    postings.iter().map(|&[a, b, c, d, ref tid @ ..]| {
+        (u32::from_le_bytes([a, b, c, d]), tids(tid).next().unwrap_or_default())
+    })
+}
+
+/// The most line pointers of a page of 32 kB, and more.
+const MOST_OFFSETS: u16 = 1 << 13;
+
+/// Raises an ERROR for rows that no table has: their places would take memory without end. `all`
+/// are numbers of rows, and so many bytes may be taken.
+pub fn expect_tids(all: &[u64], bytes: usize) {
+    let mut last: HashMap<usize, usize> = HashMap::new();
+    for &number in all {
+        let (page, offset) = tid::parts(row::tid(number));
+        expect((1..MOST_OFFSETS).contains(&offset).then_some(()));
+        let last = last.entry(row::table(number)).or_default();
+        *last = (*last).max(page as usize);
+    }
+    // A page has rows, or takes 8 bytes for nothing.
+    let needed: usize = last.values().map(|page| (page + 2) * size_of::<u64>()).sum();
+    if needed > bytes {
+        raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            format!("the pages of the tables take {needed} bytes here"),
+            "Raise simhash.work_mem.",
+        )
+    }
 }

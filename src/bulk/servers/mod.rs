@@ -10,7 +10,7 @@
 
 pub mod fingerprints;
 pub mod link;
-mod messages;
+pub mod messages;
 pub mod parts;
 pub mod served;
 pub mod texts;

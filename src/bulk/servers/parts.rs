@@ -30,7 +30,7 @@ pub struct Parts {
     pub table: pg_sys::Oid,
     pub parts: Vec<Part>,
     recipe: Recipe,
-    call: Call,
+    call: Option<Call>,
 }
 
 /// What the indexes of parts are of.
@@ -77,7 +77,6 @@ impl Parts {
         let shown = std::ffi::CString::new(relation_name(table)).unwrap_or_default();
         check_select(table, &shown);
         check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
-        let call = Call::begin();
         let lying = lying(&name);
         if lying.len() > MOST_TABLES {
             raise(
@@ -86,9 +85,14 @@ impl Parts {
                 &format!("At most {MOST_TABLES} are allowed."),
             )
         }
+        let call = lying.iter().any(|one| one.server.is_some()).then(Call::begin);
+        if call.is_some() {
+            hold_snapshots(&name);
+        }
         let (mut parts, mut first): (Vec<Part>, Option<(String, Recipe)>) = (Vec::new(), None);
         for Lying { table, server, relation } in lying {
-            let link = server.as_ref().map_or_else(Link::here, |server| call.connect(server));
+            let there = call.as_ref().zip(server.as_ref());
+            let link = there.map_or_else(Link::here, |(call, server)| call.connect(server));
             let name = match &server {
                 Some(server) => format!("{relation} of server \"{server}\""),
                 None => relation.clone(),
@@ -144,8 +148,17 @@ impl Parts {
 
     /// Closes the connections.
     pub fn end(&mut self) {
-        self.call.end(self.parts.iter_mut().map(|part| &mut part.link));
+        self.call = None;
     }
+}
+
+/// Reads from each server through postgres_fdw, whose transaction there keeps what it sees until
+/// the transaction here ends. So a row that is found later can be deleted by its ctid: what is seen
+/// now stays where it is, and nothing else is deleted.
+fn hold_snapshots(table: &str) {
+    // Asked of the table, whose rights count, each partition looks for one TID.
+    let query = format!("SELECT count(*)::text AS rows FROM {table} WHERE ctid = '(0,1)'");
+    Link::here().ask(&query, &["rows"]);
 }
 
 /// The partitions of a table that have rows, here and elsewhere, in the order of their OIDs.
@@ -205,6 +218,9 @@ impl Part {
              JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[i.indnkeyatts - 1] \
                AND o.opcname IN ({}) \
              WHERE i.indrelid = {}::regclass AND i.indisvalid AND i.indpred IS NULL \
+               AND i.indnkeyatts = 1 \
+               AND NOT EXISTS \
+                 (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = i.indrelid) \
              ORDER BY i.indexrelid",
             wanted.is_of_texts(),
             wanted.classes(),
@@ -214,7 +230,8 @@ impl Part {
         let mut found: Vec<(String, Recipe, String)> = found
             .filter_map(|row| {
                 let [index, recipe, body] = row.try_into().ok()?;
-                Some((index?, Recipe::of(&recipe?), body?))
+                let body = body?;
+                Some((index?, Recipe::of(&recipe?, &body), body))
             })
             .filter(|(_, recipe, _)| wanted.is_served_by(recipe))
             .collect();
@@ -270,8 +287,9 @@ fn schema_of_extension(link: &mut Link, name: &str) -> String {
 }
 
 impl Recipe {
-    fn of(lines: &str) -> Self {
-        Self(lines.splitn(4, '\n').map(str::to_owned).collect())
+    /// Of what a part says, and the column or expression of its index.
+    fn of(lines: &str, body: &str) -> Self {
+        Self(lines.splitn(4, '\n').chain([body]).map(str::to_owned).collect())
     }
 
     /// The least similarity that it serves, or the width.
@@ -315,9 +333,9 @@ impl Wanted {
     fn check_alike(self, (first, expected): &(String, Recipe), (part, recipe): (&str, &Recipe)) {
         let lines: &[&str] = match self {
             Self::Texts(_) => {
-                &["similarities", "configs", VALUES_LINE, "lists of words, or models"]
+                &["similarities", "configs", VALUES_LINE, "lists of words, or models", "columns"]
             }
-            Self::Fingerprints => &["widths"],
+            Self::Fingerprints => &["widths", "columns"],
         };
         for (i, &line) in lines.iter().enumerate() {
             let (then, now) = (expected.0.get(i), recipe.0.get(i));

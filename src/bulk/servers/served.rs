@@ -7,11 +7,12 @@ use simhash_core::base::hash::feature_hash;
 use simhash_core::config::Numbers;
 use simhash_core::search::TreeKey;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_index::Posting;
+use simhash_index::{Family, Posting};
 
 use super::super::errors::raise_is_of_texts;
 use super::super::fingerprints::Rows;
 use super::messages::{POSTING, TID, add_set, tid_bytes, tids, words_of};
+use crate::am::opened::Opened;
 use crate::am::texts::Recipe;
 use crate::bulk::order::find_roots;
 use crate::bulk::row;
@@ -22,6 +23,7 @@ use crate::bulk::texts::rows::{Reader, rows_with_keys};
 use crate::call::interrupts;
 use crate::error::raise;
 use crate::storage::{self, check_for_interrupts, family, with_block_key_type};
+use crate::types::tid;
 
 /// A message ends behind so many bytes.
 const MESSAGE: usize = 1 << 20;
@@ -30,13 +32,16 @@ const MESSAGE: usize = 1 << 20;
 fn part(index: pg_sys::Oid, content: Content) -> Target {
     let target = Target::new(index, content);
     let opened = target.open();
-    let is_plain =
-        target.sources.len() == 1 && opened.iter().all(|one| storage::meta(one.rel()).scope == 0);
+    let is_alone = |one: &Opened| match content {
+        Content::Fingerprints => storage::meta(one.rel()).scope == 0,
+        _ => family(one.rel()) == Family::Postings,
+    };
+    let is_plain = target.sources.len() == 1 && opened.iter().all(is_alone);
     drop(opened);
     if !is_plain {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "a part's index is of several tables, or within other columns".to_owned(),
+            "a part's index is of several tables, or has other columns".to_owned(),
             "Over servers each part is one table, with an index of its texts or fingerprints \
              alone.",
         )
@@ -146,9 +151,19 @@ pub fn texts(
     // SAFETY: the relations are open while it is used.
     let mut reader = unsafe { Reader::new(one) };
     let (mut messages, mut message) = (Vec::new(), Vec::new());
+    let mut pages = 0;
     for tid in tids(roots) {
         check_for_interrupts();
-        let visible = reader.visible(tid);
+        if tid::parts(tid).0 >= pages {
+            // SAFETY: the heap is open.
+            pages = unsafe {
+                let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+                pg_sys::RelationGetNumberOfBlocksInFork(one.heap, main)
+            };
+        }
+        // What lay behind the end when keys were read is gone.
+        let is_there = tid::parts(tid).0 < pages;
+        let visible = if is_there { reader.visible(tid) } else { None };
         // SAFETY: the row is in its slot.
         let read = visible.and_then(|visible| unsafe {
             reader.with_text(|text| {

@@ -11,7 +11,7 @@ use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::whole::sharing::Rows;
 
 use super::link::bytes_literal;
-use super::messages::{POSTING, TID, expect, message_of, set, tids};
+use super::messages::{self, POSTING, TID, expect, message_of, set, tids};
 use super::parts::Parts;
 use crate::bulk::places::Places;
 use crate::bulk::progress;
@@ -165,10 +165,8 @@ impl ServerTexts {
         for (place, part) in self.parts.parts.iter_mut().enumerate() {
             part.link.receive(&mut |message| {
                 reserve(&mut postings, message.len() / POSTING);
-                for &[a, b, c, d, ref tid @ ..] in message.as_chunks::<POSTING>().0 {
-                    let tid = tids(tid).next().unwrap_or_default();
-                    postings.push((u32::from_le_bytes([a, b, c, d]), row::number(place, tid)));
-                }
+                let of_message = messages::postings(message);
+                postings.extend(of_message.map(|(bits, tid)| (bits, row::number(place, tid))));
             });
         }
         check_for_interrupts();
@@ -215,9 +213,12 @@ fn read_text(message: &[u8], with_set: bool) -> Option<Read<'_>> {
     Some(Read { visible, digest, set, rest })
 }
 
+/// Notes the version whose text was read last: what is reported is what was compared.
 fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible: u64) {
     let visible = row::number(part, visible);
-    if row::tid(visible) != 0 && visible != number {
+    if visible == number {
+        moved.remove(&number);
+    } else if row::tid(visible) != 0 {
         moved.insert(number, visible);
     }
 }

@@ -28,6 +28,7 @@ use self::rows::{TextRows, Texts, rows_with_keys};
 use super::order::{in_order, versions_in_order};
 use super::places::{BYTES, MOST, Places};
 use super::progress::{Command, Progress};
+use super::servers::messages::expect_tids;
 use super::servers::parts::{Parts, Wanted};
 use super::servers::texts::ServerTexts;
 use super::target::{Content, Named, OpenedAll, Target};
@@ -171,6 +172,7 @@ impl Whole {
                 (versions, moved)
             }
         };
+        expect_tids(&all, work_mem());
         let memory = memory_beside(all.len(), command, &progress);
         let places = Places::new(all, parts.parts.len(), None);
         let texts = ServerTexts::new(parts, places, law.sketch.bands, numbers, moved);

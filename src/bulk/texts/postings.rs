@@ -189,7 +189,12 @@ pub fn each_posting(
 ) {
     let from = Posting::new((), u64::from(low) << 32);
     let mut walker = Walker::new(index, Entry { key: from, tid: 0 });
-    while walker.bound().is_some() {
+    while let Some(bound) = walker.bound() {
+        check_for_interrupts();
+        // Behind the last band there is nothing to be handed on that would tell.
+        if high.is_some_and(|high| bits_of(bound.key) >= high) {
+            return;
+        }
         walker.advance(0, Some(bands));
         for (key, row) in walker.waiting.drain(..) {
             let bits = bits_of(key);
