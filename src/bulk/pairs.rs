@@ -169,7 +169,7 @@ struct Pairs<K: TreeKey> {
 
 /// The rows of one group with those of another, or with each other.
 #[derive(Default)]
-struct Product {
+pub struct Product {
     left: Vec<u64>,
     right: Vec<u64>,
     /// What follows: rows of the first of two tables, and rows of the second.
@@ -181,8 +181,14 @@ struct Product {
 }
 
 impl Product {
+    /// Of two groups that are so far apart, or with nothing in `right` of one.
+    pub fn new(left: Vec<u64>, right: Vec<u64>, distance: u32) -> Self {
+        let triangular = right.is_empty();
+        Self { left, right, later: None, triangular, distance, at: (0, usize::from(triangular)) }
+    }
+
     /// The next pair of rows, the lesser first.
-    fn next(&mut self) -> Option<Pair> {
+    pub fn next(&mut self) -> Option<Pair> {
         loop {
             let right = if self.triangular { &self.left } else { &self.right };
             while let Some(&a) = self.left.get(self.at.0) {

@@ -199,6 +199,15 @@ query('GRANT SELECT ON doc TO stranger');
 like(error_of(q{SET ROLE stranger; SELECT * FROM simhash_pairs('doc', 0.7)}),
 	qr/user mapping not found for/, 'and a user mapping');
 
+# dblink wants a password where postgres_fdw need not: a connection that was not opened.
+query(q{CREATE USER MAPPING FOR stranger SERVER "} . $_ . q{"
+	OPTIONS (user '} . query('SELECT current_user') . q{', password_required 'false')})
+	for 'Shard 0', 'Shard 1', 'Shard 2';
+my ($error, $answer) = error_and_answer("SET ROLE stranger;
+	SELECT * FROM simhash_pairs('doc', 0.7); RESET ROLE; $left");
+like($error, qr/password.* (?:is|or) /, 'and a password');
+is($answer, 0, 'and the session goes on');
+
 # What servers lack, or have otherwise.
 sub refused
 {

@@ -20,7 +20,7 @@ use crate::bulk::errors::{checked_distance, no_memory};
 use crate::bulk::fingerprints::{Duplicate, raise_no_room};
 use crate::bulk::measured::Measured;
 use crate::bulk::order::versions_in_order;
-use crate::bulk::pairs::Pair;
+use crate::bulk::pairs::{Pair, Product};
 use crate::bulk::progress::{self, Command, Progress};
 use crate::bulk::row;
 use crate::error::reserve;
@@ -102,8 +102,8 @@ impl Asking {
             let bytes = bytes_per_row_of_pairs::<F>() + size_of::<u64>();
             let Rows { keys, visible } = self.rows::<F>(None, bytes);
             let pairs = RowPairs::new(keys, layout, distance);
-            let (left, right) = Default::default();
-            Box::new(Pairs { pairs, visible, left, right, distance: 0, at: (0, 0), _asking: self })
+            let product = Product::default();
+            Box::new(Pairs { pairs, visible, product, _asking: self })
         })
     }
 
@@ -182,10 +182,7 @@ impl<F: Fingerprint> Rows<F> {
 struct Pairs<F: Key> {
     pairs: RowPairs<F>,
     visible: Vec<u64>,
-    left: Vec<u32>,
-    right: Vec<u32>,
-    distance: u32,
-    at: (usize, usize),
+    product: Product,
     _asking: Asking,
 }
 
@@ -194,20 +191,14 @@ impl<F: Key> Iterator for Pairs<F> {
 
     fn next(&mut self) -> Option<Pair> {
         loop {
-            let is_one = self.right.is_empty();
-            let right = if is_one { &self.left } else { &self.right };
-            while let Some(&a) = self.left.get(self.at.0) {
-                if let Some(&b) = right.get(self.at.1) {
-                    self.at.1 += 1;
-                    let [a, b] = [a, b].map(|row| self.visible[row as usize]);
-                    return Some((a.min(b), a.max(b), self.distance));
-                }
-                let row = self.at.0 + 1;
-                self.at = (row, if is_one { row + 1 } else { 0 });
+            if let Some(pair) = self.product.next() {
+                return Some(pair);
             }
-            let Self { pairs, left, right, .. } = self;
-            self.distance = pairs.next_groups(&mut Alone, left, right)?;
-            self.at = (0, usize::from(self.right.is_empty()));
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            let distance = self.pairs.next_groups(&mut Alone, &mut left, &mut right)?;
+            let [left, right] = [left, right]
+                .map(|rows| rows.into_iter().map(|row| self.visible[row as usize]).collect());
+            self.product = Product::new(left, right, distance);
         }
     }
 }

@@ -77,8 +77,9 @@ impl Call {
             literal(&connection),
             literal(server)
         );
-        texts_of(&connect, &["done"], &mut |_| ());
+        // Before it is open: a cancel may come when it is, and before that is known here.
         self.open.borrow_mut().push(connection.clone());
+        texts_of(&connect, &["done"], &mut |_| ());
         // A lock that this session's transaction holds there is waited for by nobody else.
         let settings = "SET search_path = pg_catalog; SET lock_timeout = 60000";
         let set = format!(
@@ -92,7 +93,7 @@ impl Call {
     }
 
     /// Closes the connections. It looks nothing up in catalogues, so it can be called after an
-    /// ERROR, too. What goes wrong is passed over: the session's end closes them as well.
+    /// ERROR, too. One that was not opened is an ERROR there, which is passed over.
     pub fn end(&self) {
         for connection in self.open.take() {
             let close = || {

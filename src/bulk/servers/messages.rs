@@ -49,11 +49,9 @@ pub fn tid_bytes(tid: u64) -> [u8; TID] {
 
 /// The TIDs of a message.
 pub fn tids(message: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    message
-        .as_chunks::<TID>()
-        .0
-        .iter()
-        .map(|&[a, b, c, d, e, f]| u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+    let (tids, rest) = message.as_chunks::<TID>();
+    expect(rest.is_empty().then_some(()));
+    tids.iter().map(|&[a, b, c, d, e, f]| u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
 }
 
 pub fn add_set(set: &ShingleSet, message: &mut Vec<u8>) {
