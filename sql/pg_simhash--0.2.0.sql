@@ -2241,16 +2241,16 @@ COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
   'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
   'kept row stands for; the representative of its cluster, how many they are, and how similar';
 
-CREATE FUNCTION simhash_part_recipe(index regclass, of_texts boolean) RETURNS text
+CREATE FUNCTION simhash_part_recipe(index regclass, content text) RETURNS text
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 10000
   AS 'MODULE_PATHNAME', 'simhash_part_recipe_wrapper';
-COMMENT ON FUNCTION simhash_part_recipe(regclass, boolean) IS
+COMMENT ON FUNCTION simhash_part_recipe(regclass, text) IS
   'internal: how the index of a part of a table over servers makes keys';
-CREATE FUNCTION simhash_part_rows(index regclass) RETURNS SETOF bytea
+CREATE FUNCTION simhash_part_rows(index regclass, with_keys boolean) RETURNS SETOF bytea
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_part_rows_wrapper';
-COMMENT ON FUNCTION simhash_part_rows(regclass) IS
-  'internal: which rows of a part of a table over servers have keys';
+COMMENT ON FUNCTION simhash_part_rows(regclass, boolean) IS
+  'internal: which rows of a part of a table over servers have keys, or none';
 CREATE FUNCTION simhash_part_roots(index regclass, versions bytea) RETURNS bytea
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000
   AS 'MODULE_PATHNAME', 'simhash_part_roots_wrapper';
@@ -2268,6 +2268,12 @@ CREATE FUNCTION simhash_part_texts(index regclass, roots bytea, sets boolean, nu
   AS 'MODULE_PATHNAME', 'simhash_part_texts_wrapper';
 COMMENT ON FUNCTION simhash_part_texts(regclass, bytea, boolean, text) IS
   'internal: what is made of texts of a part of a table over servers';
+CREATE FUNCTION simhash_part_tokens(index regclass, roots bytea, most bigint)
+  RETURNS SETOF bytea
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 1000000
+  AS 'MODULE_PATHNAME', 'simhash_part_tokens_wrapper';
+COMMENT ON FUNCTION simhash_part_tokens(regclass, bytea, bigint) IS
+  'internal: the tokens of texts of a part of a table over servers';
 
 CREATE FUNCTION simhash_part_fingerprints(index regclass) RETURNS SETOF bytea
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 100000000

@@ -41,7 +41,7 @@ pub struct Family {
     /// them is detached or put below another parent.
     pub relations: Vec<pg_sys::Oid>,
     pub members: Vec<Member>,
-    /// How many foreign tables there are. The trigger does not look at these.
+    /// How many foreign tables there are, which nothing looks at.
     pub foreign: usize,
     /// A member whose key cannot be a link of the trigger's table.
     pub unlinkable: Option<pg_sys::Oid>,

@@ -39,7 +39,7 @@ impl Places {
         Self(target.sources.iter().map(|source| source.heap).collect())
     }
 
-    fn of_origin(origin: &Origin) -> Self {
+    pub(super) fn of_origin(origin: &Origin) -> Self {
         Self(origin.tables())
     }
 

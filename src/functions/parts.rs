@@ -10,13 +10,13 @@ use crate::types::Text;
 type Messages = SetOfIterator<'static, Vec<u8>>;
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_part_recipe(index: pg_sys::Oid, is_of_texts: bool) -> String {
-    served::recipe(index, is_of_texts)
+fn simhash_part_recipe(index: pg_sys::Oid, content: Text<'_>) -> String {
+    served::recipe(index, content.as_str())
 }
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_part_rows(index: pg_sys::Oid) -> Messages {
-    SetOfIterator::new(served::rows(index))
+fn simhash_part_rows(index: pg_sys::Oid, with_keys: bool) -> Messages {
+    SetOfIterator::new(served::rows(index, with_keys))
 }
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
@@ -41,4 +41,10 @@ fn simhash_part_texts(index: pg_sys::Oid, roots: &[u8], sets: bool, numbers: Tex
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_part_fingerprints(index: pg_sys::Oid) -> Messages {
     SetOfIterator::new(served::fingerprints(index))
+}
+
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_part_tokens(index: pg_sys::Oid, roots: &[u8], most: i64) -> Messages {
+    let most = usize::try_from(most).unwrap_or(0);
+    SetOfIterator::new(served::tokens(index, roots, most))
 }

@@ -7,6 +7,7 @@ use super::bulk::{Places, all_of};
 use crate::bulk::held::Held;
 use crate::bulk::progress::Command;
 use crate::bulk::target::{Content, Target};
+use crate::bulk::texts::Origin;
 use crate::bulk::texts::passages::pairs;
 use crate::error::raise;
 use crate::types::text_passage::checked_words;
@@ -26,16 +27,16 @@ type Rows = TableIterator<
 >;
 
 fn rows(
-    target: Target,
-    words: Option<i32>,
+    origin: Origin,
+    words: Option<usize>,
     most: Option<i32>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Rows {
-    let places = Places::of(&target);
+    let most = most.map(checked_most);
+    let places = Places::of_origin(&origin);
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&[&target], fcinfo) };
-    let (words, most) = (words.map(checked_words), most.map(checked_most));
-    let pairs = pairs(target, words, most, Command::Passages, 1).into_iter().flatten();
+    let held = unsafe { Held::hold(&origin.targets().iter().collect::<Vec<_>>(), fcinfo) };
+    let pairs = pairs(origin, words, most, Command::Passages, 1).into_iter().flatten();
     TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         let (passages, words) = (found.passages as i32, found.words as i32);
@@ -53,7 +54,8 @@ fn checked_most(most: i32) -> usize {
     })
 }
 
-/// Every pair of rows that share a passage, as pairs are found.
+/// Every pair of rows that share a passage, as pairs are found, by an index, or of a table over
+/// several servers.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_passages(
     index: Option<pg_sys::Oid>,
@@ -62,7 +64,8 @@ fn simhash_passages(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Rows {
     let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
-    rows(Target::new(index, Content::Passages), words, most, fcinfo)
+    let words = words.map(checked_words);
+    rows(Origin::of_passages(index, words), words, most, fcinfo)
 }
 
 /// Every row of one index with every row of another that shares a passage with it.
@@ -77,5 +80,6 @@ fn simhash_passages_of_two(
     let (Some(index), Some(other)) = (index, other) else {
         return TableIterator::new(std::iter::empty());
     };
-    rows(Target::of_two(index, other, Content::Passages), words, most, fcinfo)
+    let target = Target::of_two(index, other, Content::Passages);
+    rows(target.into(), words.map(checked_words), most, fcinfo)
 }

@@ -11,7 +11,7 @@ use simhash_core::passages::recipe;
 use simhash_core::sketches::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
-use super::warnings::warn_once;
+use super::warnings::{refuse_foreign, warn_once};
 use crate::catalog::Schema;
 use crate::catalog::relations::triggers;
 use crate::claims::board::TriggerSet;
@@ -96,6 +96,7 @@ impl Setup {
         };
         let names = names(&arguments, owner);
         let family = family_of(table, &names);
+        refuse_foreign(table, &family, &arguments);
         warn_once(&family, &arguments);
         let family_made = made;
         let mut setup = Setup {

@@ -78,7 +78,7 @@ sub shard_plans
 }
 
 my @blocks = blocks();
-is(scalar @blocks, 6, 'the page has its blocks');
+is(scalar @blocks, 10, 'the page has its blocks');
 run_block($_) for @blocks[ 0, 1 ];
 
 # Every fifth row is a copy of an earlier one, with 0 to 4 bits flipped.
@@ -154,7 +154,7 @@ SELECT least(a.id, b.id), greatest(a.id, b.id), s.distance
 SQL
 cmp_ok(scalar(split /\n/, $found), '>', $rows / 20, 'there are pairs');
 is($found, $by_force, 'they are those found by force') unless soak();
-run_block($blocks[5]);
+run_block($_) for @blocks[ 5, 6, 7 ];
 $coordinator->safe_psql('postgres', 'CREATE INDEX whole_fp ON whole USING simhash (fp);
 	DELETE FROM whole d USING simhash_duplicates($$whole_fp$$, distance => 3, keep => $$id$$) s
 	WHERE d.ctid = s.duplicate');
@@ -167,14 +167,79 @@ SQL
 cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole'),
 	'>', $rows * 0.75, 'the others are');
 
-# A trigger on the coordinator's table warns about the tables that it does not see.
-my ($status, $output, $error) = $coordinator->psql('postgres', <<'SQL');
-CREATE TRIGGER t BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+# A trigger on the coordinator's table, which would not look at the foreign tables.
+for my $create (q{CREATE TRIGGER t BEFORE INSERT ON doc
+	FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')},
+	q{SELECT simhash_dedup_create('doc', 'fp=fp')}, q{SELECT simhash_dedup_create('doc', 'body=body')})
+{
+	my (undef, undef, $error) = $coordinator->psql('postgres', <<"SQL", on_error_stop => 1);
+BEGIN; $create;
 INSERT INTO doc VALUES (-1, '', '0000000000000000')
 SQL
-is($status, 0, 'a trigger over foreign partitions lets rows in');
-like($error, qr/WARNING:  simhash_dedup does not look at the foreign tables below doc/,
-	'with a warning');
+	like($error, qr/ERROR:  simhash_dedup does not look at the foreign tables below doc.*HINT/s,
+		'no trigger over foreign partitions');
+}
+# With the partition key as scope it looks at all that may be near, where the rows are here.
+$coordinator->safe_psql('postgres', <<'SQL');
+CREATE TABLE of_tenant (tenant integer, fp fingerprint64) PARTITION BY LIST (tenant);
+CREATE TABLE of_tenant1 PARTITION OF of_tenant FOR VALUES IN (1);
+CREATE FOREIGN TABLE of_tenant2 PARTITION OF of_tenant FOR VALUES IN (2)
+  SERVER shard0 OPTIONS (table_name 'of_tenant');
+SQL
+$shards[0]->safe_psql('postgres', <<'SQL');
+CREATE TABLE of_tenant (tenant integer, fp fingerprint64);
+CREATE TRIGGER t BEFORE INSERT ON of_tenant
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=tenant');
+SQL
+sub insert_error
+{
+	my (undef, undef, $error) = $coordinator->psql('postgres',
+		"INSERT INTO of_tenant VALUES ($_[0], '$_[1]')", on_error_stop => 1);
+	return $error;
+}
+$coordinator->safe_psql('postgres', q{CREATE TRIGGER t BEFORE INSERT ON of_tenant1
+	FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=tenant')});
+unlike(insert_error(1, '0000000000000000'), qr/ERROR/, 'a trigger with the partition key as scope');
+like(insert_error(1, '0000000000000001'), qr/near-duplicate|simhash/, 'keeps copies out here');
+unlike(insert_error(2, '0000000000000000'), qr/ERROR/, 'and that of another server');
+like(insert_error(2, '0000000000000001'), qr/near-duplicate|simhash/, 'keeps them out there');
+$coordinator->safe_psql('postgres', q{DROP TRIGGER t ON of_tenant1;
+	CREATE TRIGGER t BEFORE INSERT ON of_tenant1
+	FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')});
+like(insert_error(1, 'ffffffffffffffff'), qr/does not look at the foreign tables below of_tenant/,
+	'without the scope it refuses');
+
+# Keys over all servers keep near fingerprints out, whoever writes them at the same time.
+$coordinator->safe_psql('postgres', 'DELETE FROM doc');
+run_block($_) for @blocks[ 8, 9 ];
+$coordinator->safe_psql('postgres', <<"SQL");
+CREATE TABLE pool AS SELECT i AS id,
+  (test.number('$salt p' || i / 6) # test.flips('p' || i, i % 4))::fingerprint64 AS fp
+  FROM generate_series(1, 300) i;
+CREATE FUNCTION try(which integer) RETURNS void LANGUAGE plpgsql AS \$\$
+BEGIN
+  INSERT INTO doc SELECT id, '', fp FROM pool WHERE id = which;
+EXCEPTION WHEN exclusion_violation THEN NULL;
+END \$\$;
+SQL
+$coordinator->pgbench('-n -c 4 -j 2 -t 300', 0, [qr/processed: 1200/], [qr/^$/],
+	'writers of near fingerprints', { '030_scale_out' => <<'SQL' });
+\set id random(1, 300)
+SELECT try(:id)
+SQL
+is($coordinator->safe_psql('postgres', <<'SQL'), '0|0|0|t', 'what is let in is apart, and no less');
+SELECT (SELECT count(*) FROM doc a JOIN doc b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3),
+  (SELECT count(*) FROM doc) - (SELECT count(DISTINCT id) FROM doc),
+  (SELECT count(*) FROM (SELECT id, fp, count(*) FROM block GROUP BY 1, 2
+    EXCEPT SELECT id, fp, 4 FROM doc) x),
+  (SELECT count(*) BETWEEN 50 AND 250 FROM doc)
+SQL
+$coordinator->safe_psql('postgres', 'SELECT try(id) FROM pool');
+is($coordinator->safe_psql('postgres', <<'SQL'), 0, 'every other one is near one of them');
+SELECT count(*) FROM pool p WHERE NOT EXISTS (SELECT FROM doc d WHERE hamming(d.fp, p.fp) <= 3)
+SQL
+$coordinator->safe_psql('postgres', 'DELETE FROM doc');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM block'), 0, 'keys go with their rows');
 
 $_->stop for $coordinator, @shards;
 done_testing();

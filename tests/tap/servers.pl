@@ -157,6 +157,57 @@ is(query(q{SELECT count(*) FROM simhash_pairs('doc0', 0.7) s JOIN doc0 a ON a.ct
   JOIN doc0 b ON b.ctid = s.b WHERE a.id % 40 < 20 AND b.id % 40 < 20}), query($of_one),
 	'a foreign table alone');
 
+# Passages. Of rows with equal texts the first one is in the pairs, which is another one over
+# servers: texts are compared.
+my $of_passages = 'USING simhash (body text_passage_ops) WITH (words = 12)';
+$shards[ $_ % 3 ]->safe_psql('postgres', qq{CREATE INDEX ON "Odd 'names'"."part $_" $of_passages})
+	for 0 .. 3;
+query("CREATE INDEX ON doc4 $of_passages");
+query("CREATE INDEX whole_passages ON whole $of_passages");
+query('CREATE TABLE text AS SELECT id, min(id) OVER (PARTITION BY body) AS text FROM whole');
+
+sub same_passages
+{
+	my ($arguments, $settings, $least) = @_;
+	my $found = sub {
+		my ($table, $relation) = @_;
+		return <<"SQL";
+SELECT least(t.text, u.text) AS one, greatest(t.text, u.text) AS two,
+  CASE WHEN t.text < u.text THEN share_a ELSE share_b END AS share_one,
+  CASE WHEN t.text < u.text THEN share_b ELSE share_a END AS share_two,
+  CASE WHEN t.text < u.text THEN passages || ' ' || words END AS counts
+FROM simhash_passages('$relation', $arguments) s
+  JOIN $table a ON a.ctid = s.a AND a.tableoid = s.a_table JOIN text t ON t.id = a.id
+  JOIN $table b ON b.ctid = s.b AND b.tableoid = s.b_table JOIN text u ON u.id = b.id
+SQL
+	};
+	my ($over, $here) = ($found->('doc', 'doc'), $found->('whole', 'whole_passages'));
+	is(query(<<"SQL"), 't|0|0|t', "passages, $arguments $settings: as of one table");
+SET enable_nestloop = off; $settings
+CREATE TEMP TABLE over AS $over;
+CREATE TEMP TABLE here AS $here;
+SELECT (SELECT count(*) FROM here) > $least,
+  (SELECT count(*) FROM (SELECT one, two, share_one, share_two FROM over
+    EXCEPT ALL SELECT one, two, share_one, share_two FROM here) x),
+  (SELECT count(*) FROM (SELECT one, two, share_one, share_two FROM here
+    EXCEPT ALL SELECT one, two, share_one, share_two FROM over) x),
+  (SELECT count(*) > 50 AND bool_and(over.counts = here.counts)
+    FROM over JOIN here USING (one, two, counts) WHERE over.counts IS NOT NULL);
+SQL
+	return;
+}
+same_passages('most => NULL', '', 500);
+same_passages('words => 20, most => NULL', '', 300);
+same_passages('most => 10', '', 300);
+same_passages('most => NULL', "SET simhash.work_mem = '1MB';", 500);
+like(error_of(q{SELECT * FROM simhash_passages('doc', words => 11)}),
+	qr/has no index of passages of 11 words.*HINT:.*text_passage_ops/s, 'passages of fewer words');
+like(error_of(q{SELECT FROM simhash_passages('doc') LIMIT 1}),
+	qr/NOTICE:  texts of fewer than 12 words in table "doc": \d+/, 'short texts are counted');
+is((error_and_answer("SELECT a IS NULL FROM simhash_passages('doc') LIMIT 1;
+	SELECT coalesce(cardinality(dblink_get_connections()), 0)"))[1],
+	"f\n0", 'and the connections are closed');
+
 # Early ends, and two at a time, leave nothing behind.
 is(query(<<'SQL'), "3\n1\n1\n2\n0", 'two calls at a time, and what they leave');
 SELECT count(*) FROM (SELECT * FROM simhash_pairs('doc', 0.7) LIMIT 3) x;

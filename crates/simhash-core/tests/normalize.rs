@@ -560,6 +560,17 @@ fn texts_that_other_steps_call_the_same() {
     }
 }
 
+/// The D with a stroke looks like a D and a mark that would stand on the letter before it.
+#[test]
+fn what_was_misread_is_put_right_before_anything_is_mapped() {
+    use NormalizeStep::{Confusables, Mojibake, Nfkc};
+    let steps = NormalizeSteps::NONE.with(Mojibake).with(Confusables).with(Nfkc);
+    for (misread, right) in [("aÐ´Ð´", "aдд"), ("a Ð´Ð´", "a дд"), (":Ð´Ð´", ":дд")]
+    {
+        assert_eq!(run(misread, steps), right);
+    }
+}
+
 /// What was read rightly stays, though some of it looks misread.
 #[test]
 fn right_texts_are_not_put_right() {

@@ -76,6 +76,27 @@ pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
     Some((set, rest))
 }
 
+/// Adds the tokens that `each` hands to its sink: how many bytes they take, and each with a NUL
+/// behind it, which no token has.
+pub fn add_tokens(message: &mut Vec<u8>, each: impl FnOnce(&mut dyn FnMut(&str))) {
+    let start = message.len();
+    message.extend(0u64.to_le_bytes());
+    each(&mut |token| {
+        message.extend(token.as_bytes());
+        message.push(0);
+    });
+    let length = (message.len() - start - size_of::<u64>()) as u64;
+    message[start..start + size_of::<u64>()].copy_from_slice(&length.to_le_bytes());
+}
+
+/// The tokens that a message begins with, and what follows them. `None` if they are none.
+pub fn tokens(message: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = message.split_first_chunk()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (tokens, rest) = rest.split_at_checked(length)?;
+    Some((std::str::from_utf8(tokens).ok()?, rest))
+}
+
 /// TIDs as a message has them.
 pub fn message_of(tids: impl Iterator<Item = u64>) -> Vec<u8> {
     tids.flat_map(tid_bytes).collect()

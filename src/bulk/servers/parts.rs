@@ -21,8 +21,10 @@ pub struct Part {
     name: String,
     /// The schema of the extension there, quoted.
     schema: String,
-    /// The index of its texts there, as a literal.
+    /// The index that serves there, as a literal.
     index: String,
+    /// The bytes of that index.
+    pub bytes: usize,
 }
 
 /// All parts of a table.
@@ -38,10 +40,12 @@ pub struct Parts {
 pub enum Wanted {
     /// Texts, for a similarity.
     Texts(f64),
+    /// Passages of so many words, or of as many as the indexes say.
+    Passages(Option<usize>),
     Fingerprints,
 }
 
-/// How a part's index makes keys and sets, in lines, or which fingerprints it has.
+/// How a part's index makes keys, and sets or tokens, in lines, or which fingerprints it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Recipe(Vec<String>);
 
@@ -118,6 +122,11 @@ impl Parts {
     /// How the indexes of texts make keys.
     pub fn layout(&self) -> Layout {
         expect(Layout::of(self.recipe.number()))
+    }
+
+    /// How many words a passage has that the indexes find.
+    pub fn words(&self) -> usize {
+        self.recipe.number() as usize
     }
 
     /// How many bits fingerprints have.
@@ -211,7 +220,8 @@ impl Part {
         let schema = schema_of_extension(&mut link, &name);
         let query = format!(
             "SELECT i.indexrelid::regclass::text AS index, \
-               {schema}.simhash_part_recipe(i.indexrelid, {}) AS recipe, \
+               {schema}.simhash_part_recipe(i.indexrelid, '{}') AS recipe, \
+               pg_catalog.pg_relation_size(i.indexrelid)::text AS bytes, \
                pg_catalog.pg_get_indexdef(i.indexrelid, i.indnkeyatts, true) AS body \
              FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
              JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'simhash' \
@@ -222,22 +232,23 @@ impl Part {
                AND NOT EXISTS \
                  (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = i.indrelid) \
              ORDER BY i.indexrelid",
-            wanted.is_of_texts(),
+            wanted.content(),
             wanted.classes(),
             literal(relation)
         );
-        let found = link.ask(&query, &["index", "recipe", "body"]).into_iter();
-        let mut found: Vec<(String, Recipe, String)> = found
+        let found = link.ask(&query, &["index", "recipe", "bytes", "body"]).into_iter();
+        let mut found: Vec<(String, Recipe, usize, String)> = found
             .filter_map(|row| {
-                let [index, recipe, body] = row.try_into().ok()?;
+                let [index, recipe, bytes, body] = row.try_into().ok()?;
                 let body = body?;
-                Some((index?, Recipe::of(&recipe?, &body), body))
+                let bytes = bytes?.parse().unwrap_or(0);
+                Some((index?, Recipe::of(&recipe?, &body), bytes, body))
             })
-            .filter(|(_, recipe, _)| wanted.is_served_by(recipe))
+            .filter(|(_, recipe, ..)| wanted.is_served_by(recipe))
             .collect();
-        // Of two, that of the greater similarity, which has fewer keys.
-        found.sort_by(|(_, a, _), (_, b, _)| b.number().total_cmp(&a.number()));
-        let Some((index, recipe, body)) = found.first() else {
+        // Of two, that of the greater similarity or the longer passages, which has fewer keys.
+        found.sort_by(|(_, a, ..), (_, b, ..)| b.number().total_cmp(&a.number()));
+        let Some((index, recipe, bytes, body)) = found.first() else {
             raise(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("{name} has no index of {wanted}"),
@@ -254,8 +265,8 @@ impl Part {
                 "Over servers a table is compared by the one that it has an index of.",
             )
         }
-        let (index, recipe) = (literal(index), recipe.clone());
-        (Self { table, link, name, schema, index }, recipe)
+        let (index, recipe, bytes) = (literal(index), recipe.clone(), *bytes);
+        (Self { table, link, name, schema, index, bytes }, recipe)
     }
 }
 
@@ -299,14 +310,20 @@ impl Recipe {
 }
 
 impl Wanted {
-    fn is_of_texts(self) -> bool {
-        matches!(self, Self::Texts(_))
+    /// As `simhash_part_recipe` takes it.
+    fn content(self) -> &'static str {
+        match self {
+            Self::Texts(_) => "texts",
+            Self::Passages(_) => "passages",
+            Self::Fingerprints => "fingerprints",
+        }
     }
 
     /// The operator classes, as literals.
     fn classes(self) -> &'static str {
         match self {
             Self::Texts(_) => "'text_ops', 'varchar_ops', 'near_text_ops'",
+            Self::Passages(_) => "'text_passage_ops'",
             Self::Fingerprints => {
                 "'fingerprint64_ops', 'fingerprint128_ops', 'fingerprint256_ops', \
                  'hamming_ball64_ops', 'hamming_ball128_ops', 'hamming_ball256_ops', \
@@ -318,6 +335,9 @@ impl Wanted {
     fn example(self) -> &'static str {
         match self {
             Self::Texts(_) => "(body) WITH (similarity = ...), with no more than you ask for",
+            Self::Passages(_) => {
+                "(body text_passage_ops) WITH (words = ...), with no more than you ask for"
+            }
             Self::Fingerprints => "(fp)",
         }
     }
@@ -325,6 +345,7 @@ impl Wanted {
     fn is_served_by(self, recipe: &Recipe) -> bool {
         match self {
             Self::Texts(similarity) => recipe.number() <= similarity,
+            Self::Passages(words) => words.is_none_or(|words| recipe.number() <= words as f64),
             Self::Fingerprints => true,
         }
     }
@@ -334,6 +355,9 @@ impl Wanted {
         let lines: &[&str] = match self {
             Self::Texts(_) => {
                 &["similarities", "configs", VALUES_LINE, "lists of words, or models", "columns"]
+            }
+            Self::Passages(_) => {
+                &["numbers of words", "configs", VALUES_LINE, "lists of words", "columns"]
             }
             Self::Fingerprints => &["widths", "columns"],
         };
@@ -362,6 +386,8 @@ impl std::fmt::Display for Wanted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Texts(similarity) => write!(f, "texts for the similarity {similarity}"),
+            Self::Passages(Some(words)) => write!(f, "passages of {words} words"),
+            Self::Passages(None) => f.write_str("passages"),
             Self::Fingerprints => f.write_str("fingerprints"),
         }
     }

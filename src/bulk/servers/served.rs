@@ -1,5 +1,5 @@
 //! What the server of a part says of it: how its index makes keys, which rows have keys, the keys,
-//! and what is made of texts; or the fingerprints.
+//! and what is made of texts: sets of shingles or tokens; or the fingerprints.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
@@ -7,19 +7,22 @@ use simhash_core::base::hash::feature_hash;
 use simhash_core::config::Numbers;
 use simhash_core::search::TreeKey;
 use simhash_core::sets::shingles::ShingleSet;
+use simhash_index::postings::Presence;
 use simhash_index::{Family, Posting};
 
 use super::super::errors::raise_is_of_texts;
 use super::super::fingerprints::Rows;
-use super::messages::{POSTING, TID, add_set, tid_bytes, tids, words_of};
+use super::messages::{POSTING, TID, add_set, add_tokens, tid_bytes, tids, words_of};
+use crate::am::kind::Kind;
 use crate::am::opened::Opened;
+use crate::am::passages::PassageRecipe;
 use crate::am::texts::Recipe;
 use crate::bulk::order::find_roots;
 use crate::bulk::row;
 use crate::bulk::session::open_all;
 use crate::bulk::target::{Content, Target, bits};
 use crate::bulk::texts::postings::{Bands, each_posting};
-use crate::bulk::texts::rows::{Reader, rows_with_keys};
+use crate::bulk::texts::rows::{Reader, rows_of};
 use crate::call::interrupts;
 use crate::error::raise;
 use crate::storage::{self, check_for_interrupts, family, with_block_key_type};
@@ -49,17 +52,39 @@ fn part(index: pg_sys::Oid, content: Content) -> Target {
     target
 }
 
-/// All that decides which keys and sets an index has of a text, in lines; or of fingerprints the
-/// width.
-pub fn recipe(index: pg_sys::Oid, is_of_texts: bool) -> String {
-    let target = part(index, if is_of_texts { Content::Texts } else { Content::Fingerprints });
+/// What an index of texts or passages has.
+fn content_of(index: pg_sys::Oid) -> Content {
+    let opened = Opened::new(index, pg_sys::AccessShareLock);
+    // SAFETY: the index is open.
+    let kind = unsafe { Kind::of_index(opened.index) };
+    if kind == Kind::Passages { Content::Passages } else { Content::Texts }
+}
+
+/// An index of texts or passages.
+fn part_of_texts(index: pg_sys::Oid) -> Target {
+    part(index, content_of(index))
+}
+
+/// All that decides which keys, sets or tokens an index has of a text, in lines; or of fingerprints
+/// the width. Raises an ERROR for an index of something else.
+pub fn recipe(index: pg_sys::Oid, content: &str) -> String {
+    let content = match content {
+        "texts" => Content::Texts,
+        "passages" => Content::Passages,
+        _ => Content::Fingerprints,
+    };
+    let target = part(index, content);
     let opened = target.open();
-    let described = opened.first().map(|one| {
-        if !is_of_texts {
-            return bits(one).to_string();
+    let described = opened.first().map(|one| match content {
+        Content::Texts => {
+            let recipe = Recipe::of(one.rel());
+            format!("{}\n{}", recipe.similarity, recipe.note())
         }
-        let recipe = Recipe::of(one.rel());
-        format!("{}\n{}", recipe.similarity, recipe.note())
+        Content::Passages => {
+            let recipe = PassageRecipe::of(one.rel());
+            format!("{}\n{}", recipe.words, recipe.note())
+        }
+        Content::Fingerprints => bits(one).to_string(),
     });
     drop(opened);
     described.unwrap_or_default()
@@ -90,11 +115,12 @@ pub fn fingerprints(index: pg_sys::Oid) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The TIDs of all rows with keys, ascending.
-pub fn rows(index: pg_sys::Oid) -> Vec<Vec<u8>> {
-    let target = part(index, Content::Texts);
+/// The TIDs of all rows that have keys, or of those that have none, ascending.
+pub fn rows(index: pg_sys::Oid, with_keys: bool) -> Vec<Vec<u8>> {
+    let target = part_of_texts(index);
     let opened = target.open();
-    let numbers = rows_with_keys(&opened, 0, 1);
+    let presence = if with_keys { Presence::Keys } else { Presence::Empty };
+    let numbers = rows_of(&opened, presence, 0, 1);
     drop(opened);
     let messages = numbers.chunks(MESSAGE / TID).map(|some| {
         check_for_interrupts();
@@ -105,21 +131,23 @@ pub fn rows(index: pg_sys::Oid) -> Vec<Vec<u8>> {
 
 /// The roots of the chains of versions, in the order of the versions.
 pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
-    let target = part(index, Content::Texts);
+    let target = part_of_texts(index);
     let mut numbers: Vec<u64> = tids(versions).collect();
     find_roots(&target, &mut numbers);
     numbers.iter().flat_map(|&number| tid_bytes(row::tid(number))).collect()
 }
 
-/// The postings of the first so many bands whose bits are in a range: the bits, and a TID, in the
-/// order of bits.
+/// The postings whose bits are in a range: the bits, and a TID, in the order of bits. Of texts those
+/// of the first so many bands.
 pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<Vec<u8>> {
-    let target = part(index, Content::Texts);
+    let content = content_of(index);
+    let target = part(index, content);
     let opened = target.open();
     let mut messages = vec![Vec::new()];
     for index in open_all::<Posting>(&opened) {
-        let layout = Recipe::of(index.store).layout();
-        each_posting(&index, range, Bands { layout, count: bands }, |bits, tid| {
+        let of_texts = || Bands { layout: Recipe::of(index.store).layout(), count: bands };
+        let bands = (content == Content::Texts).then(of_texts);
+        each_posting(&index, range, bands, |bits, tid| {
             if messages.last().is_none_or(|last| last.len() + POSTING > MESSAGE) {
                 messages.push(Vec::with_capacity(MESSAGE));
             }
@@ -132,6 +160,39 @@ pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<
     messages
 }
 
+/// The rows of a part, by the roots of their chains.
+struct Roots<'a> {
+    one: &'a Opened,
+    reader: Reader,
+    pages: u32,
+}
+
+impl<'a> Roots<'a> {
+    /// # Safety
+    /// The relations are open while this is used.
+    unsafe fn new(one: &'a Opened) -> Self {
+        // SAFETY: as this function's.
+        Self { one, reader: unsafe { Reader::new(one) }, pages: 0 }
+    }
+
+    /// What `read` makes of a row's visible version and its text. `None` if there is none.
+    fn with_text<T>(&mut self, root: u64, read: impl FnOnce(u64, &str) -> T) -> Option<T> {
+        check_for_interrupts();
+        if tid::parts(root).0 >= self.pages {
+            // SAFETY: the heap is open.
+            self.pages = unsafe {
+                let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+                pg_sys::RelationGetNumberOfBlocksInFork(self.one.heap, main)
+            };
+        }
+        // What lay behind the end when keys were read is gone.
+        let is_there = tid::parts(root).0 < self.pages;
+        let visible = if is_there { self.reader.visible(root) } else { None }?;
+        // SAFETY: the row is in its slot.
+        unsafe { self.reader.with_text(|text| read(visible, text)) }
+    }
+}
+
 /// For each row, by the root of its chain: the visible version, or 0 if there is none, or no text;
 /// a hash of the text; and with `with_sets` its set of shingles. Which numbers must agree is what
 /// the index says, if it is not given.
@@ -141,37 +202,23 @@ pub fn texts(
     with_sets: bool,
     numbers: Option<Numbers>,
 ) -> Vec<Vec<u8>> {
-    let target = part(index, Content::Texts);
+    let target = part_of_texts(index);
     let opened = target.open();
     let Some(one) = opened.first() else { return Vec::new() };
-    let recipe = Recipe::of(one.rel());
-    let recipe = numbers.map_or(recipe.clone(), |numbers| recipe.with_numbers(numbers));
-    // SAFETY: the index is open.
-    let mut simhasher = unsafe { recipe.simhasher(one.rel()) };
+    let mut simhasher = with_sets.then(|| {
+        let recipe = Recipe::of(one.rel());
+        let recipe = numbers.map_or(recipe.clone(), |numbers| recipe.with_numbers(numbers));
+        // SAFETY: the index is open.
+        unsafe { recipe.simhasher(one.rel()) }
+    });
     // SAFETY: the relations are open while it is used.
-    let mut reader = unsafe { Reader::new(one) };
+    let mut rows = unsafe { Roots::new(one) };
     let (mut messages, mut message) = (Vec::new(), Vec::new());
-    let mut pages = 0;
-    for tid in tids(roots) {
-        check_for_interrupts();
-        if tid::parts(tid).0 >= pages {
-            // SAFETY: the heap is open.
-            pages = unsafe {
-                let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-                pg_sys::RelationGetNumberOfBlocksInFork(one.heap, main)
-            };
-        }
-        // What lay behind the end when keys were read is gone.
-        let is_there = tid::parts(tid).0 < pages;
-        let visible = if is_there { reader.visible(tid) } else { None };
-        // SAFETY: the row is in its slot.
-        let read = visible.and_then(|visible| unsafe {
-            reader.with_text(|text| {
-                let digest = feature_hash::<u128>(text.as_bytes());
-                let set =
-                    with_sets.then(|| ShingleSet::new(&mut simhasher, text, &mut interrupts()));
-                (visible, digest, set)
-            })
+    for root in tids(roots) {
+        let read = rows.with_text(root, |visible, text| {
+            let digest = feature_hash::<u128>(text.as_bytes());
+            let set = simhasher.as_mut().map(|by| ShingleSet::new(by, text, &mut interrupts()));
+            (visible, digest, set)
         });
         match read {
             Some((visible, digest, set)) => {
@@ -182,6 +229,39 @@ pub fn texts(
             None => message.extend(tid_bytes(0)),
         }
         if message.len() >= MESSAGE {
+            messages.push(std::mem::take(&mut message));
+        }
+    }
+    messages.push(message);
+    messages
+}
+
+/// For each row, as [`texts`] has it: the visible version, or 0, and the tokens that passages are
+/// of. Rows behind so many bytes are left out, but never the first one.
+pub fn tokens(index: pg_sys::Oid, roots: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let target = part(index, Content::Passages);
+    let opened = target.open();
+    let Some(one) = opened.first() else { return Vec::new() };
+    // SAFETY: the index is open.
+    let mut simhasher = unsafe { PassageRecipe::of(one.rel()).simhasher(one.rel()) };
+    // SAFETY: the relations are open while it is used.
+    let mut rows = unsafe { Roots::new(one) };
+    let (mut messages, mut message, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for root in tids(roots) {
+        let read = rows.with_text(root, |visible, text| {
+            message.extend(tid_bytes(visible));
+            add_tokens(&mut message, |sink| {
+                simhasher.for_each_token(text, &mut interrupts(), sink);
+            });
+        });
+        if read.is_none() {
+            message.extend(tid_bytes(0));
+        }
+        if bytes + message.len() >= most {
+            break;
+        }
+        if message.len() >= MESSAGE {
+            bytes += message.len();
             messages.push(std::mem::take(&mut message));
         }
     }

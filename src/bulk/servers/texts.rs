@@ -13,9 +13,11 @@ use simhash_core::whole::sharing::Rows;
 use super::link::bytes_literal;
 use super::messages::{self, POSTING, TID, expect, message_of, set, tids};
 use super::parts::Parts;
+use super::passages::Tokens;
 use crate::bulk::places::Places;
 use crate::bulk::progress;
 use crate::bulk::row;
+use crate::bulk::texts::postings::Bands;
 use crate::error::reserve;
 use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
@@ -24,11 +26,13 @@ use crate::storage::check_for_interrupts;
 pub struct ServerTexts {
     pub parts: Parts,
     pub places: Places,
-    /// How many of a layout's bands count.
-    pub bands: usize,
+    /// Which bands count, unless keys are no bands'.
+    pub bands: Option<Bands>,
     pub numbers: Option<Numbers>,
     /// The visible versions of rows that are not the roots of their chains.
     pub moved: HashMap<u64, u64>,
+    /// What passages are of.
+    pub(super) tokens: Tokens,
     /// Hashes of texts that are asked for next.
     expected: HashMap<u32, Option<u128>>,
     /// Sets that were made, by the numbers of their rounds.
@@ -51,20 +55,21 @@ impl ServerTexts {
     pub fn new(
         parts: Parts,
         places: Places,
-        bands: usize,
+        bands: Option<Bands>,
         numbers: Option<Numbers>,
         moved: HashMap<u64, u64>,
     ) -> Self {
         let sent = parts.parts.iter().map(|_| None).collect();
-        let (expected, rounds) = Default::default();
-        Self { parts, places, bands, numbers, moved, expected, rounds, last_round: 0, sent }
+        let tokens = Tokens::new(parts.parts.len());
+        let (expected, rounds, last_round) = Default::default();
+        Self { parts, places, bands, numbers, moved, tokens, expected, rounds, last_round, sent }
     }
 
-    /// The numbers of all rows with keys, ascending.
-    pub fn all_rows(parts: &mut Parts) -> Vec<u64> {
+    /// The numbers of all rows that have keys, or of those that have none, ascending.
+    pub fn all_rows(parts: &mut Parts, with_keys: bool) -> Vec<u64> {
         let mut numbers = Vec::new();
         parts.ask_all(
-            |_, part| Some(part.messages("simhash_part_rows", "")),
+            |_, part| Some(part.messages("simhash_part_rows", &format!(", {with_keys}"))),
             &mut |place, message| {
                 reserve(&mut numbers, message.len() / TID);
                 numbers.extend(tids(message).map(|tid| row::number(place, tid)));
@@ -124,7 +129,7 @@ impl ServerTexts {
     }
 
     /// Takes in what a part was asked for ahead.
-    fn take_in(&mut self, part: usize) {
+    pub(super) fn take_in(&mut self, part: usize) {
         let Some(Sent { round, rows }) = self.sent[part].take() else { return };
         let (mut rows, mut made) = (rows.into_iter(), Vec::new());
         let (places, moved) = (&self.places, &mut self.moved);
@@ -176,8 +181,55 @@ impl ServerTexts {
         postings
     }
 
+    /// Calls `each` with what is stored of a key, and the places of its rows, until it says false.
+    pub(super) fn each_key_of_parts(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
+        for part in 0..self.sent.len() {
+            self.take_in(part);
+        }
+        progress::reading();
+        let rows = self.places.len() as usize;
+        let (end, postings) = match self.bands {
+            Some(Bands { layout, count }) => {
+                // Bands divide the numbers of keys among themselves. The first bits of a key may
+                // be those of the band before.
+                let all = layout.bands.max(1) as u64;
+                let end = ((1 << u32::BITS) * count as u64).div_ceil(all) + 1;
+                (end.min(1 << u32::BITS), rows * count)
+            }
+            // About.
+            None => {
+                let bytes: usize = self.parts.parts.iter().map(|part| part.bytes).sum();
+                (1 << u32::BITS, bytes / 8)
+            }
+        };
+        // A posting takes 16 bytes here.
+        let at_once = (work_mem() / 128).max(1 << 16);
+        let count = (postings.div_ceil(at_once) as u64).max(1);
+        let bound = |i: u64| (u128::from(end) * u128::from(i) / u128::from(count)) as u64;
+        self.send_for_keys(0, bound(1));
+        let mut places = Vec::new();
+        for i in 1..=count {
+            let postings = self.receive_keys();
+            if i < count {
+                self.send_for_keys(bound(i), bound(i + 1));
+            }
+            for equal in postings.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+                places.clear();
+                places.extend(equal.iter().filter_map(|&(_, number)| self.places.get(number)));
+                if !each(equal[0].0, &mut places) {
+                    // What was sent for is not asked for again.
+                    self.parts.parts.iter_mut().for_each(|part| part.link.receive(&mut |_| ()));
+                    return;
+                }
+            }
+            progress::have_read((rows as u64 * i / count) as usize);
+        }
+        progress::read(rows);
+    }
+
     fn send_for_keys(&mut self, low: u64, high: u64) {
-        let asked = format!(", {}, {low}, {high}", self.bands);
+        let bands = self.bands.map_or(0, |bands| bands.count);
+        let asked = format!(", {bands}, {low}, {high}");
         for part in &mut self.parts.parts {
             let query = part.messages("simhash_part_keys", &asked);
             part.link.send(query);
@@ -214,7 +266,7 @@ fn read_text(message: &[u8], with_set: bool) -> Option<Read<'_>> {
 }
 
 /// Notes the version whose text was read last: what is reported is what was compared.
-fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible: u64) {
+pub(super) fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible: u64) {
     let visible = row::number(part, visible);
     if visible == number {
         moved.remove(&number);
@@ -223,45 +275,13 @@ fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible
     }
 }
 
-fn expect_count(found: usize, expected: usize) {
+pub(super) fn expect_count(found: usize, expected: usize) {
     expect((found == expected).then_some(()));
 }
 
 impl Rows for ServerTexts {
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
-        for part in 0..self.sent.len() {
-            self.take_in(part);
-        }
-        progress::reading();
-        // Bands divide the numbers of keys among themselves. The first bits of a key may be those
-        // of the band before.
-        let all = self.parts.layout().bands.max(1) as u64;
-        let end = ((1 << u32::BITS) * self.bands as u64).div_ceil(all) + 1;
-        let end = end.min(1 << u32::BITS);
-        let rows = self.places.len() as usize;
-        // A posting takes 16 bytes here.
-        let at_once = (work_mem() / 128).max(1 << 16);
-        let count = ((rows * self.bands).div_ceil(at_once) as u64).max(1);
-        let bound = |i: u64| (u128::from(end) * u128::from(i) / u128::from(count)) as u64;
-        self.send_for_keys(0, bound(1));
-        let mut places = Vec::new();
-        for i in 1..=count {
-            let postings = self.receive_keys();
-            if i < count {
-                self.send_for_keys(bound(i), bound(i + 1));
-            }
-            for equal in postings.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
-                places.clear();
-                places.extend(equal.iter().filter_map(|&(_, number)| self.places.get(number)));
-                if !each(&mut places) {
-                    // What was sent for is not asked for again.
-                    self.parts.parts.iter_mut().for_each(|part| part.link.receive(&mut |_| ()));
-                    return;
-                }
-            }
-            progress::have_read((rows as u64 * i / count) as usize);
-        }
-        progress::read(rows);
+        self.each_key_of_parts(&mut |_, places| each(places));
     }
 
     fn expect(&mut self, places: &[u32]) {

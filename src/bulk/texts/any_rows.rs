@@ -1,7 +1,8 @@
 //! Rows of texts, wherever they are.
 
+use simhash_core::passages::whole;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::whole::sharing::Rows;
+use simhash_core::whole::sharing;
 
 use super::super::servers::texts::ServerTexts;
 use super::rows::TextRows;
@@ -13,52 +14,90 @@ pub enum AnyRows<'a> {
 
 /// A call of the same method of whichever it is.
 macro_rules! either {
-    ($self:ident.$method:ident($($argument:expr),*)) => {
+    ($trait:path, $self:ident.$method:ident($($argument:expr),*)) => {
         match $self {
-            AnyRows::Here(rows) => rows.$method($($argument),*),
-            AnyRows::Servers(rows) => rows.$method($($argument),*),
+            AnyRows::Here(rows) => <TextRows<'_> as $trait>::$method(rows, $($argument),*),
+            AnyRows::Servers(rows) => <ServerTexts as $trait>::$method(rows, $($argument),*),
         }
     };
 }
 
-impl Rows for AnyRows<'_> {
+impl sharing::Rows for AnyRows<'_> {
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
-        either!(self.each_key(each));
+        either!(sharing::Rows, self.each_key(each));
     }
 
     fn expect(&mut self, places: &[u32]) {
-        either!(self.expect(places));
+        either!(sharing::Rows, self.expect(places));
     }
 
     fn digest(&mut self, place: u32) -> Option<u128> {
-        either!(self.digest(place))
+        either!(sharing::Rows, self.digest(place))
     }
 
     fn set(&mut self, place: u32) -> Option<ShingleSet> {
-        either!(self.set(place))
+        either!(sharing::Rows, self.set(place))
     }
 
     fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32 {
-        either!(self.want(wanted))
+        either!(sharing::Rows, self.want(wanted))
     }
 
     fn next_wanted(&mut self, round: u32) -> Option<(u32, Option<ShingleSet>)> {
-        either!(self.next_wanted(round))
+        either!(sharing::Rows, self.next_wanted(round))
     }
 
     fn want_no_more(&mut self, round: u32) {
-        either!(self.want_no_more(round));
+        either!(sharing::Rows, self.want_no_more(round));
     }
 
     fn address(&self, place: u32) -> u64 {
-        either!(self.address(place))
+        either!(sharing::Rows, self.address(place))
     }
 
     fn check(&mut self) {
-        either!(self.check());
+        either!(sharing::Rows, self.check());
     }
 
     fn progress(&mut self, share: f64) {
-        either!(self.progress(share));
+        either!(sharing::Rows, self.progress(share));
+    }
+}
+
+impl whole::Rows for AnyRows<'_> {
+    fn each_key(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
+        either!(whole::Rows, self.each_key(each));
+    }
+
+    fn together(&self) -> usize {
+        either!(whole::Rows, self.together())
+    }
+
+    fn expect_digests(&mut self, places: &[u32]) {
+        either!(whole::Rows, self.expect_digests(places));
+    }
+
+    fn expect_tokens(&mut self, places: &[u32]) {
+        either!(whole::Rows, self.expect_tokens(places));
+    }
+
+    fn digest(&mut self, place: u32) -> Option<u128> {
+        either!(whole::Rows, self.digest(place))
+    }
+
+    fn each_token(&mut self, place: u32, sink: &mut dyn FnMut(&str)) -> bool {
+        either!(whole::Rows, self.each_token(place, sink))
+    }
+
+    fn address(&self, place: u32) -> u64 {
+        either!(whole::Rows, self.address(place))
+    }
+
+    fn check(&mut self) {
+        either!(whole::Rows, self.check());
+    }
+
+    fn progress(&mut self, share: f64) {
+        either!(whole::Rows, self.progress(share));
     }
 }

@@ -11,27 +11,28 @@ mod cutters;
 mod parcel;
 pub mod passages;
 pub mod postings;
+mod read;
 pub mod rows;
 pub mod suggest;
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::PgSqlErrorCode;
 use simhash_core::config::Numbers;
 use simhash_core::whole::sharing;
 use simhash_core::whole::sharing::{Clusters, Full, Law, Same, chain, star};
 
-use self::any_rows::AnyRows;
 use self::postings::Bands;
-use self::rows::{TextRows, Texts, rows_with_keys};
+pub use self::read::Origin;
+use self::read::Read;
+use self::rows::{Texts, rows_with_keys};
 use super::order::{in_order, versions_in_order};
 use super::places::{BYTES, MOST, Places};
 use super::progress::{Command, Progress};
 use super::servers::messages::expect_tids;
-use super::servers::parts::{Parts, Wanted};
+use super::servers::parts::Parts;
 use super::servers::texts::ServerTexts;
-use super::target::{Content, Named, OpenedAll, Target};
+use super::target::{Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
 use crate::error::raise;
 use crate::guc::work_mem;
@@ -40,39 +41,6 @@ use crate::types::near_text::check_similarity;
 /// Two rows by the numbers of their visible versions, and their similarity.
 pub type Pair = (u64, u64, f64);
 
-/// Where the rows are that are compared.
-pub enum Origin {
-    /// In tables of this server, by their indexes.
-    Here(Target),
-    /// In partitions of a table, some of which lie on other servers.
-    Servers(Parts),
-}
-
-impl Origin {
-    /// What was named: an index, or a table whose parts lie on several servers.
-    pub fn of(relation: pg_sys::Oid, similarity: f64) -> Self {
-        if !Parts::are_of(relation) {
-            return Self::Here(Target::new(relation, Content::Texts));
-        }
-        check_similarity(similarity);
-        Self::Servers(Parts::of(relation, Wanted::Texts(similarity)))
-    }
-
-    /// The tables, whose places are parts of the numbers of their rows.
-    pub fn tables(&self) -> Rc<[pg_sys::Oid]> {
-        match self {
-            Self::Here(target) => target.sources.iter().map(|source| source.heap).collect(),
-            Self::Servers(parts) => parts.tables(),
-        }
-    }
-}
-
-impl From<Target> for Origin {
-    fn from(target: Target) -> Self {
-        Self::Here(target)
-    }
-}
-
 /// The texts of rows, and how they are compared.
 struct Whole {
     read: Read,
@@ -80,12 +48,6 @@ struct Whole {
     /// For rows that share keys, and as much for sets.
     memory: usize,
     _progress: Progress,
-}
-
-/// What rows are read from.
-enum Read {
-    Here(Target, Box<Texts>),
-    Servers(Box<ServerTexts>),
 }
 
 impl Whole {
@@ -164,7 +126,7 @@ impl Whole {
         let law = law.unwrap_or_else(|| raise_no_law(similarity));
         let progress = Progress::start(command, parts.table, parts.table, 1, 0);
         let (all, moved) = match keep {
-            None => (ServerTexts::all_rows(&mut parts), HashMap::new()),
+            None => (ServerTexts::all_rows(&mut parts, true), HashMap::new()),
             Some(keep) => {
                 let tables = parts.tables();
                 let mut versions = versions_in_order(parts.table, tables.iter().copied(), keep);
@@ -175,54 +137,17 @@ impl Whole {
         expect_tids(&all, work_mem());
         let memory = memory_beside(all.len(), command, &progress);
         let places = Places::new(all, parts.parts.len(), None);
-        let texts = ServerTexts::new(parts, places, law.sketch.bands, numbers, moved);
+        let bands = Bands { layout: parts.layout(), count: law.sketch.bands };
+        let texts = ServerTexts::new(parts, places, Some(bands), numbers, moved);
         Self { read: Read::Servers(Box::new(texts)), law, memory, _progress: progress }
     }
 
     fn places(&self) -> u32 {
-        self.all_places().len()
+        self.read.places().len()
     }
 
     fn split(&self) -> Option<u32> {
-        self.all_places().split
-    }
-
-    fn all_places(&self) -> &Places {
-        match &self.read {
-            Read::Here(_, texts) => &texts.places,
-            Read::Servers(texts) => &texts.places,
-        }
-    }
-
-    /// The visible version of a row whose text was read.
-    fn visible(&self, place: u32) -> u64 {
-        match &self.read {
-            Read::Here(_, texts) => texts.visible(place),
-            Read::Servers(texts) => texts.visible(place),
-        }
-    }
-
-    /// What `work` makes of the rows, while the tables are open. With `workers` nothing may be
-    /// written meanwhile.
-    fn with_rows<T>(&mut self, workers: bool, work: impl FnOnce(&mut AnyRows<'_>) -> T) -> T {
-        match &mut self.read {
-            Read::Here(target, texts) => {
-                let opened = target.open();
-                let rows = match workers {
-                    true => TextRows::with_workers(texts, &opened),
-                    false => TextRows::new(texts, &opened),
-                };
-                work(&mut AnyRows::Here(Box::new(rows)))
-            }
-            Read::Servers(texts) => work(&mut AnyRows::Servers(texts)),
-        }
-    }
-
-    /// Nothing more is asked for.
-    fn end(&mut self) {
-        if let Read::Servers(texts) = &mut self.read {
-            texts.end();
-        }
+        self.read.places().split
     }
 }
 
@@ -332,8 +257,8 @@ impl Pairs {
     fn advance(&mut self) -> bool {
         if self.next == self.batch.len() {
             let Self { whole, pairs, batch, .. } = self;
-            if !expect_room(whole.with_rows(false, |rows| pairs.next_batch(rows, batch))) {
-                whole.end();
+            if !expect_room(whole.read.with_rows(false, |rows| pairs.next_batch(rows, batch))) {
+                whole.read.end();
                 return false;
             }
             self.next = 0;
@@ -364,7 +289,8 @@ impl Iterator for Pairs {
                     let similarity = self.batch[self.next - 1].similarity;
                     let whole = &self.whole;
                     let is_of_two = whole.split().is_some();
-                    let (first, second) = (whole.visible(a.min(b)), whole.visible(a.max(b)));
+                    let (first, second) =
+                        (whole.read.visible(a.min(b)), whole.read.visible(a.max(b)));
                     // The order of versions need not be that of the roots of their chains.
                     return Some(match is_of_two {
                         true => (first, second, similarity),
@@ -394,12 +320,12 @@ pub fn duplicates(
     let whole = Whole::new(origin, similarity, keep, true, Command::Duplicates, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, split, law, memory) = (whole.places(), whole.split(), whole.law, whole.memory);
-    let cover = whole.with_rows(true, |rows| sharing::cover(rows, places, split, law, memory));
+    let cover = whole.read.with_rows(true, |rows| sharing::cover(rows, places, split, law, memory));
     let cover = expect_room(cover);
-    whole.end();
+    whole.read.end();
     Box::new((0..places).filter_map(move |place| {
         let (kept, similarity) = cover.kept(place)?;
-        Some((whole.visible(place), whole.visible(kept), similarity))
+        Some((whole.read.visible(place), whole.read.visible(kept), similarity))
     }))
 }
 
@@ -435,7 +361,7 @@ pub fn clusters(
     let whole = Whole::new(origin, similarity, keep, false, Command::Clusters, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, law, memory) = (whole.places(), whole.law, whole.memory);
-    let clusters = expect_room(whole.with_rows(true, |rows| match linkage {
+    let clusters = expect_room(whole.read.with_rows(true, |rows| match linkage {
         Linkage::Chain => chain(rows, places, law, memory),
         Linkage::Star => {
             sharing::cover(rows, places, None, law, memory).map(|cover| star(cover, places))
@@ -457,7 +383,7 @@ impl Members {
     fn next_batch(&mut self) -> Vec<Member> {
         let Self { whole, clusters, .. } = self;
         let mut compared = Vec::new();
-        whole.with_rows(false, |rows| {
+        whole.read.with_rows(false, |rows| {
             let mut count = 0;
             while count < TOGETHER
                 && let Some(cluster) = clusters.next(rows)
@@ -470,9 +396,9 @@ impl Members {
         for cluster in compared {
             let Some(&sharing::Member { place: first, .. }) = cluster.first() else { continue };
             let least = cluster.iter().fold(1.0, |least: f64, member| least.min(member.similarity));
-            let representative = whole.visible(first);
+            let representative = whole.read.visible(first);
             batch.extend(cluster.iter().map(|member| Member {
-                row: whole.visible(member.place),
+                row: whole.read.visible(member.place),
                 representative,
                 size: cluster.len(),
                 similarity: member.similarity,
@@ -480,7 +406,7 @@ impl Members {
             }));
         }
         if batch.is_empty() {
-            whole.end();
+            whole.read.end();
         }
         batch
     }

@@ -6,16 +6,22 @@ use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
 use simhash_core::base::hash::feature_hash;
-use simhash_core::passages::whole::{self, Found, Frequent, Rows};
+use simhash_core::passages::whole::{self, Found, Frequent, LeftOut, Rows};
 use simhash_core::passages::{Winnower, kept_run};
 
 use super::super::places::{BYTES, Places};
 use super::super::progress::{self, Command, Progress};
+use super::super::servers::messages::expect_tids;
+use super::super::servers::parts::Parts;
+use super::super::servers::texts::ServerTexts;
 use super::super::target::{Named, Target};
+use super::any_rows::AnyRows;
+use super::read::{Origin, Read};
 use super::rows::{TextRows, Texts, rows_with_keys, rows_without_keys};
 use super::{check_count, expect_room, raise_no_room};
 use crate::am::passages::{PassageRecipe, key_of};
 use crate::call::interrupts;
+use crate::catalog::names::relation_name;
 use crate::error::{notice, raise};
 use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
@@ -32,12 +38,12 @@ pub struct Row {
 
 /// All pairs of rows that share a passage, as they are found.
 pub struct Pairs {
-    target: Target,
-    texts: Texts,
+    read: Read,
     pairs: whole::Pairs,
     most: Option<usize>,
     command: Command,
-    winnower: Winnower,
+    /// Of the indexes here.
+    winnower: Option<Winnower>,
     batch: std::vec::IntoIter<Found>,
     is_done: bool,
     /// Whether it was said what is left out, which is known as of the first batch.
@@ -79,57 +85,20 @@ impl Rows for TextRows<'_> {
 /// Runs that stand in more than `most` texts propose none. Takes one of so many parts of
 /// simhash.work_mem.
 pub fn pairs(
-    target: Target,
+    origin: Origin,
     words: Option<usize>,
     most: Option<usize>,
     command: Command,
     parts: usize,
 ) -> Option<Pairs> {
-    let opened = target.open();
-    let first = opened.first()?;
-    let recipe = PassageRecipe::of(first.rel());
-    let words = words.unwrap_or(recipe.words);
-    if words < recipe.words {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!(
-                "index \"{}\" finds passages of {} words and more, not of {words}",
-                first.rel().name(),
-                recipe.words
-            ),
-            &format!("Create one WITH (words = {words}), or ask for more words."),
-        )
-    }
-    // SAFETY: the index is open.
-    let simhasher = unsafe { recipe.simhasher(first.rel()) };
-    let Named { table, index } = target.named[0];
-    let progress = Progress::start(command, table, index, 1, 0);
-    let split = target.split.unwrap_or(opened.len());
-    let mut numbers = rows_with_keys(&opened, 0, split);
-    let places_of_first = target.split.map(|_| numbers.len() as u32);
-    numbers.extend(rows_with_keys(&opened, split, opened.len()));
-    for (named, from, to) in [(0, 0, split), (1, split, opened.len())] {
-        let short = rows_without_keys(&opened, from, to);
-        if let Some(named) = target.named.get(named).filter(|_| short > 0) {
-            say_short(named, short, recipe.words);
-        }
-    }
-    drop(opened);
-    check_count(numbers.len());
-    progress.expect_rows(numbers.len());
-    let known = numbers.len() * (BYTES + BYTES_OF_PAIRS);
-    let allowed = work_mem() / parts;
-    let memory = match allowed.checked_sub(known) {
-        Some(memory) if memory >= allowed / 4 => memory,
-        _ => raise_no_room(numbers.len(), known * parts),
+    let Begun { read, words, winnower, memory, progress } = match origin {
+        Origin::Here(target) => Begun::of_target(target, words, command, parts)?,
+        Origin::Servers(all) => Begun::of_parts(all, words, command, parts),
     };
-    let places = Places::new(numbers, target.sources.len(), places_of_first);
-    let pairs = whole::Pairs::new(places.len(), places_of_first, words, most, memory);
-    let texts = Texts { places, bands: None, simhasher, config: None, moved: HashMap::new() };
-    let winnower = Winnower::new(recipe.window());
+    let places = read.places();
+    let pairs = whole::Pairs::new(places.len(), places.split, words, most, memory);
     Some(Pairs {
-        target,
-        texts,
+        read,
         pairs,
         most,
         command,
@@ -142,6 +111,91 @@ pub fn pairs(
     })
 }
 
+/// The rows, and how they are compared.
+struct Begun {
+    read: Read,
+    words: usize,
+    winnower: Option<Winnower>,
+    memory: usize,
+    progress: Progress,
+}
+
+impl Begun {
+    fn of_target(
+        target: Target,
+        words: Option<usize>,
+        command: Command,
+        parts: usize,
+    ) -> Option<Self> {
+        let opened = target.open();
+        let first = opened.first()?;
+        let recipe = PassageRecipe::of(first.rel());
+        let words = words.unwrap_or(recipe.words);
+        if words < recipe.words {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "index \"{}\" finds passages of {} words and more, not of {words}",
+                    first.rel().name(),
+                    recipe.words
+                ),
+                &format!("Create one WITH (words = {words}), or ask for more words."),
+            )
+        }
+        // SAFETY: the index is open.
+        let simhasher = unsafe { recipe.simhasher(first.rel()) };
+        let Named { table, index } = target.named[0];
+        let progress = Progress::start(command, table, index, 1, 0);
+        let split = target.split.unwrap_or(opened.len());
+        let mut numbers = rows_with_keys(&opened, 0, split);
+        let places_of_first = target.split.map(|_| numbers.len() as u32);
+        numbers.extend(rows_with_keys(&opened, split, opened.len()));
+        for (named, from, to) in [(0, 0, split), (1, split, opened.len())] {
+            let short = rows_without_keys(&opened, from, to);
+            if let Some(named) = target.named.get(named).filter(|_| short > 0) {
+                let index = relation_name(named.index);
+                say_short(&format!("index \"{index}\""), short, recipe.words);
+            }
+        }
+        drop(opened);
+        let memory = memory_beside(numbers.len(), parts, &progress);
+        let places = Places::new(numbers, target.sources.len(), places_of_first);
+        let texts = Texts { places, bands: None, simhasher, config: None, moved: HashMap::new() };
+        let winnower = Some(Winnower::new(recipe.window()));
+        let read = Read::Here(target, Box::new(texts));
+        Some(Self { read, words, winnower, memory, progress })
+    }
+
+    /// Of parts with indexes for no more words than are asked for.
+    fn of_parts(mut all: Parts, words: Option<usize>, command: Command, parts: usize) -> Self {
+        let of_index = all.words();
+        let progress = Progress::start(command, all.table, all.table, 1, 0);
+        let numbers = ServerTexts::all_rows(&mut all, true);
+        let short = ServerTexts::all_rows(&mut all, false).len() as u64;
+        if short > 0 {
+            say_short(&format!("table \"{}\"", relation_name(all.table)), short, of_index);
+        }
+        expect_tids(&numbers, work_mem());
+        let memory = memory_beside(numbers.len(), parts, &progress);
+        let places = Places::new(numbers, all.parts.len(), None);
+        let texts = ServerTexts::new(all, places, None, None, HashMap::new());
+        let words = words.unwrap_or(of_index);
+        Self { read: Read::Servers(Box::new(texts)), words, winnower: None, memory, progress }
+    }
+}
+
+/// The memory beside what is known of so many rows, of one of so many parts of simhash.work_mem.
+fn memory_beside(rows: usize, parts: usize, progress: &Progress) -> usize {
+    check_count(rows);
+    progress.expect_rows(rows);
+    let known = rows * (BYTES + BYTES_OF_PAIRS);
+    let allowed = work_mem() / parts;
+    match allowed.checked_sub(known) {
+        Some(memory) if memory >= allowed / 4 => memory,
+        _ => raise_no_room(rows, known * parts),
+    }
+}
+
 /// What the pairs know of each row, about.
 const BYTES_OF_PAIRS: usize = 30;
 
@@ -150,19 +204,31 @@ const SHOWN: usize = 60;
 
 impl Pairs {
     fn next_batch(&mut self) {
-        let opened = self.target.open();
-        let mut rows = TextRows::new(&mut self.texts, &opened);
+        let Self { read, pairs, most, winnower, has_said, .. } = self;
+        let most = *most;
         let mut found = Vec::new();
-        self.is_done = !expect_room(self.pairs.next_batch(&mut rows, &mut found));
+        let (is_done, left_out) = read.with_rows(false, |rows| {
+            let is_done = !expect_room(pairs.next_batch(rows, &mut found));
+            let says = !std::mem::replace(has_said, true);
+            let LeftOut { keys, most_frequent } = pairs.left_out();
+            let frequent = most_frequent.filter(|_| says && most.is_some());
+            let left_out = frequent.map(|frequent| {
+                let example = match (rows, winnower) {
+                    (AnyRows::Here(rows), Some(winnower)) => example(rows, winnower, frequent),
+                    _ => None,
+                };
+                (keys, frequent.texts, example)
+            });
+            (is_done, left_out)
+        });
         self.found += found.len() as u64;
         progress::found(self.found);
-        self.batch = found.into_iter();
-        let left_out = self.pairs.left_out();
-        if !std::mem::replace(&mut self.has_said, true)
-            && let (Some(frequent), Some(most)) = (left_out.most_frequent, self.most)
-        {
-            let example = example(&mut rows, &mut self.winnower, frequent);
-            say_left_out(left_out.keys, most, frequent.texts, example, self.command);
+        (self.is_done, self.batch) = (is_done, found.into_iter());
+        if let (Some((keys, texts, example)), Some(most)) = (left_out, most) {
+            say_left_out(keys, most, texts, example, self.command);
+        }
+        if self.is_done {
+            self.read.end();
         }
     }
 }
@@ -181,7 +247,7 @@ impl Pairs {
 
     /// The row in a place, of a pair that was found.
     pub fn row(&self, place: u32) -> Row {
-        Row { root: self.texts.places.number(place), visible: self.texts.visible(place) }
+        Row { root: self.read.places().number(place), visible: self.read.visible(place) }
     }
 
     /// The rows of a text, of its side.
@@ -207,7 +273,7 @@ impl Iterator for Pairs {
 
     fn next(&mut self) -> Option<Pair> {
         let found = self.next_found()?;
-        Some((self.texts.visible(found.a), self.texts.visible(found.b), found))
+        Some((self.read.visible(found.a), self.read.visible(found.b), found))
     }
 }
 
@@ -242,10 +308,9 @@ fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>, c
     );
 }
 
-fn say_short(named: &Named, rows: u64, words: usize) {
-    let index = crate::catalog::names::relation_name(named.index);
+fn say_short(place: &str, rows: u64, words: usize) {
     notice(
-        &format!("texts of fewer than {words} words in index \"{index}\": {rows}"),
+        &format!("texts of fewer than {words} words in {place}: {rows}"),
         "They share no passage with any. An index WITH fewer words finds those of short texts.",
     );
 }

@@ -180,11 +180,11 @@ pub fn each_key<K: TreeKey>(
 
 /// Calls `each` with what the postings of an index without scopes store of a key, from `low` on and
 /// below `high`, and the TIDs of their rows, in the order of keys. Those of other bands are left
-/// out.
+/// out, if bands are given.
 pub fn each_posting(
     index: &Index<Posting>,
     (low, high): (u32, Option<u32>),
-    bands: Bands,
+    bands: Option<Bands>,
     mut each: impl FnMut(u32, u64),
 ) {
     let from = Posting::new((), u64::from(low) << 32);
@@ -195,7 +195,7 @@ pub fn each_posting(
         if high.is_some_and(|high| bits_of(bound.key) >= high) {
             return;
         }
-        walker.advance(0, Some(bands));
+        walker.advance(0, bands);
         for (key, row) in walker.waiting.drain(..) {
             let bits = bits_of(key);
             if high.is_some_and(|high| bits >= high) {

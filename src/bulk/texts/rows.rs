@@ -328,14 +328,19 @@ pub fn rows_without_keys(opened: &OpenedAll, from: usize, to: usize) -> u64 {
     count
 }
 
-/// The numbers of all rows with keys that are in no NULL scope, in ascending order, of the indexes
-/// from `from` on and below `to`.
+/// As [`rows_of`], the rows with keys.
 pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
+    rows_of(opened, Presence::Keys, from, to)
+}
+
+/// The numbers of all rows with keys, or without, that are in no NULL scope, in ascending order, of
+/// the indexes from `from` on and below `to`.
+pub fn rows_of(opened: &OpenedAll, presence: Presence, from: usize, to: usize) -> Vec<u64> {
     let Some(first) = opened.first() else { return Vec::new() };
     let mut numbers = Vec::new();
     with_key_type!(family(first.rel()), K => {
         for (table, index) in open_all::<K>(opened).iter().enumerate().take(to).skip(from) {
-            each_row(index, Presence::Keys, |tid| numbers.push(row::number(table, tid)));
+            each_row(index, presence, |tid| numbers.push(row::number(table, tid)));
         }
     });
     numbers.sort_unstable();

@@ -119,6 +119,7 @@ BEGIN
                 WHEN 'body' THEN ARRAY['''body''']
                 WHEN 'measure' THEN ARRAY['''jaccard''', '''containment''']
                 WHEN 'linkage' THEN ARRAY['''star''']
+                WHEN 'content' THEN ARRAY['''texts''', '''passages''', '''fingerprints''']
                 WHEN 'numbers' THEN ARRAY[''''''] ELSE ARRAY['NULL'] END
               WHEN 'bigint'::regtype THEN ARRAY['0', '4294967296']
               WHEN 'bytea'::regtype THEN ARRAY['''\x010000000000''']

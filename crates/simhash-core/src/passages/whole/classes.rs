@@ -43,13 +43,17 @@ impl Classes {
         let mut classes = Self { units: all.clone(), texts: all, members, ranges };
         let alike = rows_of_equal_keys(places, rows);
         let mut copies = Vec::with_capacity(alike.len());
-        for (alike, place) in alike {
-            rows.check();
-            match rows.digest(place) {
-                Some(digest) => copies.push(Copy { alike, digest, place }),
-                None => {
-                    classes.units[place as usize] = NONE;
-                    classes.texts[place as usize] = NONE;
+        for together in alike.chunks(rows.together().max(1)) {
+            let places: Vec<u32> = together.iter().map(|&(_, place)| place).collect();
+            rows.expect_digests(&places);
+            for &(alike, place) in together {
+                rows.check();
+                match rows.digest(place) {
+                    Some(digest) => copies.push(Copy { alike, digest, place }),
+                    None => {
+                        classes.units[place as usize] = NONE;
+                        classes.texts[place as usize] = NONE;
+                    }
                 }
             }
         }

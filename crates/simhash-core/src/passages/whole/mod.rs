@@ -20,6 +20,7 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::base::interrupt::Interrupt;
@@ -84,8 +85,12 @@ struct Begun {
     copied: Vec<u32>,
     blocks: Blocks,
     meeting: Option<(Meeting, Lists)>,
-    /// The next row of the meeting.
+    /// The next row of the meeting that is not ahead.
     next: u32,
+    /// The next rows, whose texts are expected.
+    ahead: VecDeque<Row>,
+    /// The round of [`Texts`] in which they were last expected.
+    expected_in: u32,
     row: Option<Row>,
 }
 
@@ -103,7 +108,7 @@ enum Step {
     Found(Found),
     /// A candidate that shares nothing, or nothing at all.
     Nothing,
-    /// The last candidate of a row.
+    /// The last candidate of a row that was compared.
     EndOfRow,
     End,
 }
@@ -223,21 +228,19 @@ impl Pairs {
             self.begun = Some(self.begin(rows)?);
             return Ok(Step::Nothing);
         };
-        if let Some(first) = begun.copied.pop() {
-            self.texts.load(first, NONE, rows);
-            let tokens = self.texts.get(first).len();
-            let pair = Found { a: first, b: first, ..equal(tokens) };
-            return Ok(if tokens < self.words { Step::Nothing } else { Step::Found(pair) });
-        }
         let Some(row) = &mut begun.row else {
-            if let Some((meeting, lists)) = &mut begun.meeting {
-                if begun.next < meeting.second.end {
-                    begun.row = row_of(begun.next, meeting, lists, &self.texts, rows);
-                    begun.next += 1;
-                    report(&begun.blocks, meeting, begun.next, rows);
-                    return Ok(Step::Nothing);
-                }
-                begun.meeting = None;
+            begun.row = begun.ahead.pop_front();
+            if let Some(Row { candidates, .. }) = &mut begun.row {
+                // Those come first that might be thrown away.
+                let texts = &self.texts;
+                let key = |&other: &u32| (!texts.has(other), rows.address(other), other);
+                candidates.sort_unstable_by_key(key);
+                candidates.reverse();
+                return Ok(Step::Nothing);
+            }
+            if begun.look_ahead(rows) {
+                begun.expect(&self.texts, rows);
+                return Ok(Step::Nothing);
             }
             let Some(meeting) = begun.blocks.next() else { return Ok(Step::End) };
             let law = (self.law, &begun.classes);
@@ -247,9 +250,15 @@ impl Pairs {
             return Ok(Step::Nothing);
         };
         let Some(other) = row.candidates.pop() else {
+            let was_compared = row.table.is_some();
             begun.row = None;
-            return Ok(Step::EndOfRow);
+            return Ok(if was_compared { Step::EndOfRow } else { Step::Nothing });
         };
+        if begun.expected_in != self.texts.round() {
+            row.candidates.push(other);
+            begun.expect(&self.texts, rows);
+            return Ok(Step::Nothing);
+        }
         let pair = row.compare(other, self.words, &begun.classes, &mut self.texts, rows);
         Ok(pair.map_or(Step::Nothing, Step::Found))
     }
@@ -279,25 +288,55 @@ impl Pairs {
             copied.sort_unstable_by_key(|&row| std::cmp::Reverse((rows.address(row), row)));
         }
         let next = meeting.second.start;
-        Ok(Begun { classes, copied, blocks, meeting: Some((meeting, lists)), next, row: None })
+        let (meeting, ahead) = (Some((meeting, lists)), VecDeque::new());
+        let expected_in = self.texts.round();
+        Ok(Begun { classes, copied, blocks, meeting, next, ahead, expected_in, row: None })
     }
 }
 
-/// A row with its candidates, if it has any.
-fn row_of(
-    place: u32,
-    meeting: &Meeting,
-    lists: &mut Lists,
-    texts: &Texts,
-    rows: &mut impl Rows,
-) -> Option<Row> {
-    let mut candidates = Vec::new();
-    let below = meeting.split().unwrap_or(place);
-    lists.candidates(place, below, &mut candidates, &Interrupt::new(&mut || rows.check()));
-    // Those come first that might be thrown away.
-    candidates.sort_unstable_by_key(|&other| (!texts.has(other), rows.address(other), other));
-    candidates.reverse();
-    (!candidates.is_empty()).then_some(Row { place, table: None, candidates })
+impl Begun {
+    /// Puts the next rows that have candidates ahead. A row that stands for others is its own. False
+    /// if there are none.
+    fn look_ahead(&mut self, rows: &mut impl Rows) -> bool {
+        let together = rows.together().max(1);
+        let mut count = 0;
+        while count < together
+            && let Some(first) = self.copied.pop()
+        {
+            self.ahead.push_back(Row { place: first, table: None, candidates: vec![first] });
+            count += 1;
+        }
+        while count < together
+            && let Some((meeting, lists)) = &mut self.meeting
+            && self.next < meeting.second.end
+        {
+            rows.check();
+            let (place, mut candidates) = (self.next, Vec::new());
+            let below = meeting.split().unwrap_or(place);
+            lists.candidates(place, below, &mut candidates, &Interrupt::new(&mut || rows.check()));
+            self.next += 1;
+            report(&self.blocks, meeting, self.next, rows);
+            count += candidates.len();
+            if !candidates.is_empty() {
+                self.ahead.push_back(Row { place, table: None, candidates });
+            }
+        }
+        !self.ahead.is_empty()
+    }
+
+    /// Says which texts are read next, unless they are as near as can be.
+    fn expect(&mut self, texts: &Texts, rows: &mut impl Rows) {
+        self.expected_in = texts.round();
+        if rows.together() <= 1 {
+            return;
+        }
+        let all = self.row.iter().chain(&self.ahead);
+        let places = all.flat_map(|row| row.candidates.iter().chain([&row.place])).copied();
+        let mut places: Vec<u32> = places.filter(|&place| !texts.has(place)).collect();
+        places.sort_unstable_by_key(|&place| (rows.address(place), place));
+        places.dedup();
+        rows.expect_tokens(&places);
+    }
 }
 
 fn report(blocks: &Blocks, meeting: &Meeting, next: u32, rows: &mut impl Rows) {

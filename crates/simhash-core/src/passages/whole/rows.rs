@@ -11,6 +11,19 @@ pub trait Rows {
     /// the work ends, each call hands out the same.
     fn each_key(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool);
 
+    /// How many texts are worth being expected together, where each that is asked for alone takes a
+    /// message of its own.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// These are asked for their digests next, in this order.
+    fn expect_digests(&mut self, _places: &[u32]) {}
+
+    /// These are asked for their tokens next, in no order, and those that were expected before are
+    /// not.
+    fn expect_tokens(&mut self, _places: &[u32]) {}
+
     /// A hash of a row's text. `None` if the row is not there, or has no text.
     fn digest(&mut self, place: u32) -> Option<u128>;
 

@@ -20,6 +20,11 @@ struct Sample {
     walks: usize,
     hashed: usize,
     cut: usize,
+    /// So many are expected together, and these are.
+    together: usize,
+    expected: HashSet<u32>,
+    /// How many were not.
+    surprises: usize,
 }
 
 fn simhasher() -> Simhasher {
@@ -45,7 +50,10 @@ impl Sample {
         }
         let mut keys: Vec<(u32, Vec<u32>)> = keys.into_iter().collect();
         keys.sort_unstable();
-        Self { texts, gone: HashSet::new(), keys, simhasher, walks: 0, hashed: 0, cut: 0 }
+        let (gone, expected) = Default::default();
+        let (walks, hashed, cut, surprises) = Default::default();
+        let together = 1;
+        Self { texts, gone, keys, simhasher, walks, hashed, cut, together, expected, surprises }
     }
 
     fn len(&self) -> u32 {
@@ -93,14 +101,31 @@ impl Rows for Sample {
         }
     }
 
+    fn together(&self) -> usize {
+        self.together
+    }
+
+    fn expect_digests(&mut self, places: &[u32]) {
+        assert!(places.len() <= self.together);
+        self.expected = places.iter().copied().collect();
+    }
+
+    fn expect_tokens(&mut self, places: &[u32]) {
+        assert!(self.together > 1);
+        self.expected = places.iter().copied().collect();
+        assert_eq!(self.expected.len(), places.len());
+    }
+
     fn digest(&mut self, place: u32) -> Option<u128> {
         self.hashed += 1;
+        assert!(self.expected.remove(&place));
         let text = &self.texts[place as usize];
         (!self.gone.contains(&place)).then(|| xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
     }
 
     fn each_token(&mut self, place: u32, sink: &mut dyn FnMut(&str)) -> bool {
         self.cut += 1;
+        self.surprises += usize::from(!self.expected.remove(&place) && self.together > 1);
         if self.gone.contains(&place) {
             return false;
         }
@@ -259,8 +284,11 @@ fn check_copies(
 fn check(rows: &mut Sample, split: Option<u32>, words: usize, most: Option<usize>, memory: usize) {
     let (pairs, left_out) = expected(rows, split, words, most, false);
     let of_all = Pairs::new(rows.len(), split, words, most, memory);
+    rows.surprises = 0;
     let (found, of_found) = rows.all(of_all);
     assert_same(found, pairs, &format!("{split:?} {words} {most:?} {memory}"));
+    // Once texts are thrown away, one may be read that was there when others were expected.
+    assert!(rows.surprises == 0 || memory < 1 << 24);
     assert_eq!(of_found.keys, left_out);
     assert_eq!(of_found.most_frequent.is_some(), left_out > 0);
     let Some(frequent) = of_found.most_frequent else { return };
@@ -279,6 +307,7 @@ fn pairs_are_those_of_brute_force() {
         let texts = texts(&mut random, 40, kinds, longest);
         let of_index = [5, 8][case / 4 % 2];
         let mut rows = Sample::new(texts, of_index);
+        rows.together = [1, 7, 1000][case % 3];
         for split in [None, Some(random.below(42) as u32)] {
             for words in [of_index, of_index + 1, 3 * of_index] {
                 check(&mut rows, split, words, None, 1 << 24);
@@ -325,11 +354,14 @@ fn shares_are_those_of_two_texts() {
 fn texts_are_thrown_away_when_memory_is_full() {
     let mut random = SplitMix64::new(51);
     let mut rows = Sample::new(texts(&mut random, 30, 600, 4000), 10);
-    check(&mut rows, None, 10, None, 1 << 26);
-    assert!(rows.cut <= 30, "{}", rows.cut);
-    rows.cut = 0;
-    check(&mut rows, None, 10, None, 60_000);
-    assert!(rows.cut > 60, "{}", rows.cut);
+    for together in [1, 50] {
+        (rows.cut, rows.together) = (0, together);
+        check(&mut rows, None, 10, None, 1 << 26);
+        assert!(rows.cut <= 30, "{}", rows.cut);
+        rows.cut = 0;
+        check(&mut rows, None, 10, None, 60_000);
+        assert!(rows.cut > 60, "{}", rows.cut);
+    }
 }
 
 #[test]

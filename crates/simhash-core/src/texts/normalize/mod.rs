@@ -136,7 +136,12 @@ fn clean<T: Trace>(
             0xE4..=0xE9 => push_han(text, at, &mapping, &mut cleaner),
             _ => 0,
         };
-        if at == start && matches!(first, b':' | b'-' | 0x80..) {
+        // A character beyond ASCII may be read together with the one before it.
+        let beyond_ascii = || text.as_bytes().get(at + 1).is_some_and(|&next| next >= 0x80);
+        if at == start
+            && (matches!(first, b':' | b'-' | 0x80..)
+                || steps_left.contains(NormalizeStep::Mojibake) && beyond_ascii())
+        {
             if let Some(changed) = changed(text, at, &mut steps_left, interrupt, traces) {
                 return clean(&changed, steps_left, interrupt, out, traces);
             }
@@ -152,8 +157,8 @@ fn clean<T: Trace>(
     traces.push(cleaner.finish());
 }
 
-/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread.
-/// The step that was tried is taken out of `steps`.
+/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread:
+/// if it is not ASCII there or one byte on. The step that was tried is taken out of `steps`.
 #[inline(never)]
 fn changed<T: Trace>(
     text: &str,
@@ -162,16 +167,20 @@ fn changed<T: Trace>(
     interrupt: &Interrupt,
     traces: &mut Vec<T>,
 ) -> Option<String> {
-    let first = text.as_bytes()[at];
-    if first >= 0x80 && steps.contains(NormalizeStep::Mojibake) {
+    let bytes = &text.as_bytes()[at..];
+    if steps.contains(NormalizeStep::Mojibake) && !bytes[..bytes.len().min(2)].is_ascii() {
         *steps = steps.without(NormalizeStep::Mojibake);
-        mojibake::put_right(text, interrupt, traces)
-    } else if first == b':' && steps.contains(NormalizeStep::Data) && data::ends_scheme(text, at) {
-        *steps = steps.without(NormalizeStep::Data);
-        data::without_uris(text, interrupt, traces)
-    } else {
-        None
+        let right = mojibake::put_right(text, interrupt, traces);
+        if right.is_some() {
+            return right;
+        }
     }
+    let may_be_uri = bytes[0] == b':' && steps.contains(NormalizeStep::Data);
+    if !may_be_uri || !data::ends_scheme(text, at) {
+        return None;
+    }
+    *steps = steps.without(NormalizeStep::Data);
+    data::without_uris(text, interrupt, traces)
 }
 
 /// Pushes the Han characters that stand at `start` and that map to themselves. They never compose

@@ -1,0 +1,147 @@
+//! What copied passages are found by, of texts on several servers: their keys, and their tokens.
+
+use std::collections::{HashMap, VecDeque};
+
+use simhash_core::passages::whole::Rows;
+use simhash_core::whole::sharing;
+
+use super::link::bytes_literal;
+use super::messages::{self, TID, expect, message_of, tids};
+use super::texts::{ServerTexts, note_version};
+use crate::bulk::progress;
+use crate::bulk::row;
+use crate::guc::work_mem;
+use crate::storage::check_for_interrupts;
+
+/// The tokens of texts that are read next.
+pub(super) struct Tokens {
+    /// Those that came, as a message has them. `None` for rows that are gone.
+    came: HashMap<u32, Option<Box<str>>>,
+    /// How many bytes they are.
+    bytes: usize,
+    /// By part: those that are expected and did not come yet, in the order in which they are asked
+    /// for.
+    waiting: Vec<VecDeque<u32>>,
+}
+
+/// So many texts are expected together.
+const TOGETHER: usize = 1 << 12;
+
+impl Tokens {
+    pub(super) fn new(parts: usize) -> Self {
+        let waiting = (0..parts).map(|_| VecDeque::new()).collect();
+        Self { came: HashMap::new(), bytes: 0, waiting }
+    }
+
+    fn take(&mut self, place: u32) -> Option<Option<Box<str>>> {
+        let tokens = self.came.remove(&place)?;
+        self.bytes -= tokens.as_ref().map_or(0, |tokens| tokens.len());
+        Some(tokens)
+    }
+}
+
+impl ServerTexts {
+    /// Sends for the tokens of those that wait.
+    fn send_for_tokens(&mut self, part: usize) {
+        self.take_in(part);
+        let waiting = self.tokens.waiting[part].iter();
+        let roots = waiting.map(|&place| row::tid(self.places.number(place)));
+        let roots = bytes_literal(&message_of(roots));
+        let part = &mut self.parts.parts[part];
+        let query =
+            part.messages("simhash_part_tokens", &format!(", {roots}, {}", bytes_at_once()));
+        part.link.send(query);
+    }
+
+    /// Takes in what came of those that wait: the first ones, or all.
+    fn receive_tokens(&mut self, part: usize) {
+        let Self { parts, places, moved, tokens, .. } = self;
+        parts.parts[part].link.receive(&mut |mut message| {
+            while !message.is_empty() {
+                let place = expect(tokens.waiting[part].pop_front());
+                let (tid, rest) = expect(message.split_at_checked(TID));
+                let visible = expect(tids(tid).next());
+                note_version(moved, places.number(place), part, visible);
+                let (came, rest) = match visible {
+                    0 => (None, rest),
+                    _ => {
+                        let (came, rest) = expect(messages::tokens(rest));
+                        (Some(Box::from(came)), rest)
+                    }
+                };
+                tokens.bytes += came.as_ref().map_or(0, |came: &Box<str>| came.len());
+                tokens.came.insert(place, came);
+                message = rest;
+            }
+        });
+    }
+}
+
+/// So many bytes of tokens are sent by a part at once.
+fn bytes_at_once() -> usize {
+    work_mem() / 32
+}
+
+impl Rows for ServerTexts {
+    fn each_key(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
+        self.each_key_of_parts(each);
+    }
+
+    fn together(&self) -> usize {
+        TOGETHER
+    }
+
+    fn expect_digests(&mut self, places: &[u32]) {
+        sharing::Rows::expect(self, places);
+    }
+
+    fn expect_tokens(&mut self, places: &[u32]) {
+        self.tokens = Tokens::new(self.parts.parts.len());
+        for &place in places {
+            self.tokens.waiting[row::table(self.places.number(place))].push_back(place);
+        }
+        let parts = 0..self.parts.parts.len();
+        let waiting = parts.filter(|&part| !self.tokens.waiting[part].is_empty());
+        let waiting: Vec<usize> = waiting.collect();
+        waiting.iter().for_each(|&part| self.send_for_tokens(part));
+        waiting.iter().for_each(|&part| self.receive_tokens(part));
+    }
+
+    fn digest(&mut self, place: u32) -> Option<u128> {
+        sharing::Rows::digest(self, place)
+    }
+
+    fn each_token(&mut self, place: u32, sink: &mut dyn FnMut(&str)) -> bool {
+        let mut tokens = self.tokens.take(place);
+        if tokens.is_none() {
+            let part = row::table(self.places.number(place));
+            let waiting = &mut self.tokens.waiting[part];
+            waiting.retain(|&other| other != place);
+            // Where many came that are not read yet, it comes alone.
+            let others = match self.tokens.bytes > bytes_at_once() {
+                true => std::mem::take(waiting),
+                false => VecDeque::new(),
+            };
+            waiting.push_front(place);
+            self.send_for_tokens(part);
+            self.receive_tokens(part);
+            self.tokens.waiting[part].extend(others);
+            tokens = self.tokens.take(place);
+        }
+        let Some(tokens) = expect(tokens) else { return false };
+        tokens.split_terminator('\0').for_each(sink);
+        true
+    }
+
+    fn address(&self, place: u32) -> u64 {
+        self.places.number(place)
+    }
+
+    fn check(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        progress::compared(share);
+    }
+}
