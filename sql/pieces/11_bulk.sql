@@ -188,11 +188,12 @@ CREATE FUNCTION simhash_part_keys(index regclass, bands integer, low bigint, hig
   AS 'MODULE_PATHNAME', 'simhash_part_keys_wrapper';
 COMMENT ON FUNCTION simhash_part_keys(regclass, integer, bigint, bigint) IS
   'internal: the keys of a part of a table over servers, and the rows that have them';
-CREATE FUNCTION simhash_part_texts(index regclass, roots bytea, sets boolean, numbers text)
+CREATE FUNCTION simhash_part_texts(index regclass, roots bytea, sets boolean, numbers text,
+    most bigint)
   RETURNS SETOF bytea
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED COST 1000000
   AS 'MODULE_PATHNAME', 'simhash_part_texts_wrapper';
-COMMENT ON FUNCTION simhash_part_texts(regclass, bytea, boolean, text) IS
+COMMENT ON FUNCTION simhash_part_texts(regclass, bytea, boolean, text, bigint) IS
   'internal: what is made of texts of a part of a table over servers';
 CREATE FUNCTION simhash_part_tokens(index regclass, roots bytea, most bigint)
   RETURNS SETOF bytea

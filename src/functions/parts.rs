@@ -32,10 +32,17 @@ fn simhash_part_keys(index: pg_sys::Oid, bands: i32, low: i64, high: i64) -> Mes
 }
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_part_texts(index: pg_sys::Oid, roots: &[u8], sets: bool, numbers: Text<'_>) -> Messages {
+fn simhash_part_texts(
+    index: pg_sys::Oid,
+    roots: &[u8],
+    sets: bool,
+    numbers: Text<'_>,
+    most: i64,
+) -> Messages {
     let named = |known: &Numbers| known.to_string() == numbers.as_str();
     let numbers = Numbers::ALL.iter().copied().find(named);
-    SetOfIterator::new(served::texts(index, roots, sets, numbers))
+    let most = usize::try_from(most).unwrap_or(0);
+    SetOfIterator::new(served::texts(index, roots, sets, numbers, most))
 }
 
 #[pg_extern(sql = false, stable, parallel_restricted)]

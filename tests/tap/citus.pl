@@ -149,7 +149,7 @@ sub same
 	my $query = sub {
 		my ($table, $relation) = @_;
 		my ($a, $b) = $function eq 'duplicates' ? qw(duplicate kept) : qw(a b);
-		my $columns = join ', ', map { s/\bTABLE\b/$table/gr } @columns;
+		my $columns = join ', ', map { "$columns[$_] AS c$_" } 0 .. $#columns;
 		return <<"SQL";
 SELECT $columns FROM simhash_$function('$relation', $arguments) s
   JOIN $table a ON a.ctid = s.$a AND a.tableoid = s.${a}_table

@@ -17,3 +17,4 @@ pub mod parts;
 mod passages;
 pub mod served;
 pub mod texts;
+mod tokens;

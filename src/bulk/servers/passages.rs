@@ -1,44 +1,20 @@
 //! What copied passages are found by, of texts on several servers: their keys, and their tokens.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use simhash_core::passages::whole::Rows;
 use simhash_core::whole::sharing;
 
 use super::link::bytes_literal;
 use super::messages::{self, TID, expect, message_of, tids};
-use super::texts::{ServerTexts, note_version};
+use super::texts::{ServerTexts, bytes_at_once, note_version};
+use super::tokens::Tokens;
 use crate::bulk::progress;
 use crate::bulk::row;
-use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
-
-/// The tokens of texts that are read next.
-pub(super) struct Tokens {
-    /// Those that came, as a message has them. `None` for rows that are gone.
-    came: HashMap<u32, Option<Box<str>>>,
-    /// How many bytes they are.
-    bytes: usize,
-    /// By part: those that are expected and did not come yet, in the order in which they are asked
-    /// for.
-    waiting: Vec<VecDeque<u32>>,
-}
 
 /// So many texts are expected together.
 const TOGETHER: usize = 1 << 12;
-
-impl Tokens {
-    pub(super) fn new(parts: usize) -> Self {
-        let waiting = (0..parts).map(|_| VecDeque::new()).collect();
-        Self { came: HashMap::new(), bytes: 0, waiting }
-    }
-
-    fn take(&mut self, place: u32) -> Option<Option<Box<str>>> {
-        let tokens = self.came.remove(&place)?;
-        self.bytes -= tokens.as_ref().map_or(0, |tokens| tokens.len());
-        Some(tokens)
-    }
-}
 
 impl ServerTexts {
     /// Sends for the tokens of those that wait.
@@ -66,20 +42,14 @@ impl ServerTexts {
                     0 => (None, rest),
                     _ => {
                         let (came, rest) = expect(messages::tokens(rest));
-                        (Some(Box::from(came)), rest)
+                        (Some(came), rest)
                     }
                 };
-                tokens.bytes += came.as_ref().map_or(0, |came: &Box<str>| came.len());
-                tokens.came.insert(place, came);
+                tokens.put(place, came);
                 message = rest;
             }
         });
     }
-}
-
-/// So many bytes of tokens are sent by a part at once.
-fn bytes_at_once() -> usize {
-    work_mem() / 32
 }
 
 impl Rows for ServerTexts {

@@ -137,8 +137,8 @@ pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
     numbers.iter().flat_map(|&number| tid_bytes(row::tid(number))).collect()
 }
 
-/// The postings whose bits are in a range: the bits, and a TID, in the order of bits. Of texts those
-/// of the first so many bands.
+/// The postings whose bits are in a range: the bits, and a TID, in the order of bits. Of texts only
+/// those of the first so many bands.
 pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<Vec<u8>> {
     let content = content_of(index);
     let target = part(index, content);
@@ -195,14 +195,15 @@ impl<'a> Roots<'a> {
 
 /// For each row, by the root of its chain: the visible version, or 0 if there is none, or no text;
 /// a hash of the text; and with `with_sets` its set of shingles. Which numbers must agree is what
-/// the index says, if it is not given.
+/// the index says, if it is not given. Rows behind so many bytes are left out, but never the first.
 pub fn texts(
     index: pg_sys::Oid,
     roots: &[u8],
     with_sets: bool,
     numbers: Option<Numbers>,
+    most: usize,
 ) -> Vec<Vec<u8>> {
-    let target = part_of_texts(index);
+    let target = if with_sets { part(index, Content::Texts) } else { part_of_texts(index) };
     let opened = target.open();
     let Some(one) = opened.first() else { return Vec::new() };
     let mut simhasher = with_sets.then(|| {
@@ -213,7 +214,7 @@ pub fn texts(
     });
     // SAFETY: the relations are open while it is used.
     let mut rows = unsafe { Roots::new(one) };
-    let (mut messages, mut message) = (Vec::new(), Vec::new());
+    let (mut messages, mut message, mut bytes) = (Vec::new(), Vec::new(), 0);
     for root in tids(roots) {
         let read = rows.with_text(root, |visible, text| {
             let digest = feature_hash::<u128>(text.as_bytes());
@@ -228,7 +229,11 @@ pub fn texts(
             }
             None => message.extend(tid_bytes(0)),
         }
+        if bytes + message.len() >= most {
+            break;
+        }
         if message.len() >= MESSAGE {
+            bytes += message.len();
             messages.push(std::mem::take(&mut message));
         }
     }
@@ -237,7 +242,7 @@ pub fn texts(
 }
 
 /// For each row, as [`texts`] has it: the visible version, or 0, and the tokens that passages are
-/// of. Rows behind so many bytes are left out, but never the first one.
+/// of. Rows behind so many bytes are left out, as there.
 pub fn tokens(index: pg_sys::Oid, roots: &[u8], most: usize) -> Vec<Vec<u8>> {
     let target = part(index, Content::Passages);
     let opened = target.open();

@@ -4,7 +4,7 @@
 //! Each part answers one query at a time. What is sent ahead, keys of the next range or the sets of
 //! a round, is taken in before the part is asked for something else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use simhash_core::config::Numbers;
 use simhash_core::sets::shingles::ShingleSet;
@@ -13,7 +13,7 @@ use simhash_core::whole::sharing::Rows;
 use super::link::bytes_literal;
 use super::messages::{self, POSTING, TID, expect, message_of, set, tids};
 use super::parts::Parts;
-use super::passages::Tokens;
+use super::tokens::Tokens;
 use crate::bulk::places::Places;
 use crate::bulk::progress;
 use crate::bulk::row;
@@ -45,7 +45,12 @@ pub struct ServerTexts {
 /// Sets that were sent for: of these rows and places, in this order.
 struct Sent {
     round: u32,
-    rows: Vec<(u32, u32)>,
+    rows: VecDeque<(u32, u32)>,
+}
+
+/// So many bytes of sets or tokens are sent by a part at once, or those of one text.
+pub(super) fn bytes_at_once() -> usize {
+    work_mem() / 32
 }
 
 /// So many texts are hashed by a query.
@@ -128,40 +133,56 @@ impl ServerTexts {
         self.parts.end();
     }
 
-    /// Takes in what a part was asked for ahead.
+    /// Takes in all that a part was asked for ahead.
     pub(super) fn take_in(&mut self, part: usize) {
-        let Some(Sent { round, rows }) = self.sent[part].take() else { return };
-        let (mut rows, mut made) = (rows.into_iter(), Vec::new());
+        while self.sent[part].is_some() {
+            self.take_some(part);
+        }
+    }
+
+    /// Takes in the next sets that a part was asked for, and sends for the others.
+    fn take_some(&mut self, part: usize) {
+        let Some(Sent { round, mut rows }) = self.sent[part].take() else { return };
+        let (asked, mut made) = (rows.len(), Vec::new());
         let (places, moved) = (&self.places, &mut self.moved);
         self.parts.parts[part].link.receive(&mut |mut message| {
             while !message.is_empty() {
-                let ((row, place), read) = expect(rows.next().zip(read_text(message, true)));
+                let ((row, place), read) = expect(rows.pop_front().zip(read_text(message, true)));
                 let Read { visible, set, rest, .. } = read;
                 note_version(moved, places.number(place), part, visible);
                 made.push((row, set));
                 message = rest;
             }
         });
-        expect_count(0, rows.len());
-        if let Some(round) = self.rounds.get_mut(&round) {
-            round.append(&mut made);
+        expect((rows.len() < asked).then_some(()));
+        let Some(of_round) = self.rounds.get_mut(&round) else { return };
+        of_round.append(&mut made);
+        if !rows.is_empty() {
+            self.send_for(part, round, rows);
         }
     }
 
-    /// Sends for the sets of rows of a part.
-    fn send_for(&mut self, part: usize, round: u32, rows: Vec<(u32, u32)>) {
+    /// Sends for the sets of rows of a part, of which at least one comes.
+    fn send_for(&mut self, part: usize, round: u32, rows: VecDeque<(u32, u32)>) {
         self.take_in(part);
-        let query = self.query(part, rows.iter().map(|&(_, place)| place), true);
+        let places = rows.iter().map(|&(_, place)| place);
+        let query = self.query(part, places, true, bytes_at_once());
         self.parts.parts[part].link.send(query);
         self.sent[part] = Some(Sent { round, rows });
     }
 
-    fn query(&self, part: usize, places: impl Iterator<Item = u32>, with_sets: bool) -> String {
+    fn query(
+        &self,
+        part: usize,
+        places: impl Iterator<Item = u32>,
+        with_sets: bool,
+        most: usize,
+    ) -> String {
         let asked = message_of(places.map(|place| row::tid(self.places.number(place))));
         let asked = bytes_literal(&asked);
         let numbers = self.numbers.map_or_else(String::new, |numbers| numbers.to_string());
         self.parts.parts[part]
-            .messages("simhash_part_texts", &format!(", {asked}, {with_sets}, '{numbers}'"))
+            .messages("simhash_part_texts", &format!(", {asked}, {with_sets}, '{numbers}', {most}"))
     }
 
     /// Postings of a range of keys of all parts, by keys: their bits, and the numbers of rows.
@@ -292,7 +313,8 @@ impl Rows for ServerTexts {
             }
             for (part, places) in of_part.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
                 self.take_in(part);
-                let query = self.query(part, places.iter().copied(), false);
+                let all = i64::MAX as usize;
+                let query = self.query(part, places.iter().copied(), false, all);
                 self.parts.parts[part].link.send(query);
             }
             for (part, of_part) in of_part.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
@@ -329,9 +351,9 @@ impl Rows for ServerTexts {
         self.last_round = self.last_round.wrapping_add(1);
         let round = self.last_round;
         self.rounds.insert(round, Vec::new());
-        let mut of_part: Vec<Vec<(u32, u32)>> = self.sent.iter().map(|_| Vec::new()).collect();
+        let mut of_part: Vec<VecDeque<_>> = self.sent.iter().map(|_| VecDeque::new()).collect();
         for (row, place) in wanted {
-            of_part[row::table(self.places.number(place))].push((row, place));
+            of_part[row::table(self.places.number(place))].push_back((row, place));
         }
         for (part, rows) in of_part.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
             self.send_for(part, round, rows);
@@ -349,7 +371,7 @@ impl Rows for ServerTexts {
                 self.rounds.remove(&round);
                 return None;
             };
-            self.take_in(part);
+            self.take_some(part);
         }
     }
 

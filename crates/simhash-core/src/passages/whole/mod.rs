@@ -295,8 +295,8 @@ impl Pairs {
 }
 
 impl Begun {
-    /// Puts the next rows that have candidates ahead. A row that stands for others is its own. False
-    /// if there are none.
+    /// Puts the next rows that have candidates ahead. A row that stands for others is its own
+    /// candidate. False if there are none.
     fn look_ahead(&mut self, rows: &mut impl Rows) -> bool {
         let together = rows.together().max(1);
         let mut count = 0;
