@@ -256,9 +256,17 @@ unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
 }
 
 fn wrong_object(oid: pg_sys::Oid) -> ! {
+    // SAFETY: a catalogue look-up.
+    let kind = unsafe { pg_sys::get_rel_relkind(oid) } as u8;
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         format!("\"{}\" is not a simhash index", relation_name(oid)),
-        "Name an index that was created with USING simhash.",
+        match kind {
+            pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
+                "A table over servers is named where no other one, and no text beside \
+                 fingerprints, is asked for: see docs/scale-out.md. Else name an index."
+            }
+            _ => "Name an index that was created with USING simhash.",
+        },
     )
 }

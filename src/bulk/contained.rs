@@ -66,7 +66,7 @@ impl Sharing {
     pub fn next_batch(&mut self, target: &Target, verifier: &mut Verifier) -> Option<Vec<Near>> {
         if !std::mem::replace(&mut self.is_begun, true) {
             let passages = self.passages.clone();
-            let pairs = passages::pairs(passages.into(), None, Some(MOST_TEXTS), self.command, 2);
+            let pairs = passages::begin(passages.into(), None, Some(MOST_TEXTS), self.command, 2);
             self.pairs = pairs.map(passages::Pairs::of_texts);
         }
         let pairs = self.pairs.as_mut()?;

@@ -32,6 +32,7 @@ pub mod servers;
 mod session;
 pub mod sets;
 mod shared;
+mod spool;
 pub mod suggest;
 pub mod target;
 mod team;

@@ -2,8 +2,9 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::{PgList, PgRelation, pg_sys};
+use pgrx::{Array, FromDatum, PgList, PgRelation, pg_sys};
 
+use super::cache;
 use super::scan::{Scan, oid_is};
 
 // catalog/pg_inherits.h: the catalogue, its index by children, and columns.
@@ -71,6 +72,73 @@ pub fn partition_columns(table: pg_sys::Oid) -> Vec<CString> {
         }
     }
     names
+}
+
+// catalog/pg_partitioned_table.h: columns that pgrx does not bind.
+const PARTITION_COLUMNS: u32 = 5;
+const PARTITION_CLASSES: u32 = 6;
+const PARTITION_COLLATIONS: u32 = 7;
+
+/// The fixed columns of pg_partitioned_table.
+#[repr(C)]
+struct Partitioned {
+    table: pg_sys::Oid,
+    strategy: u8,
+}
+
+/// The names of the columns of a table's own partition key, if it has no expressions, and columns
+/// are compared as their types have it by default. Then equal values lie in the same partition.
+/// `None` for another key, and for what is not partitioned.
+pub fn plain_partition_key(table: pg_sys::Oid) -> Option<Vec<CString>> {
+    type Row = cache::Row<Partitioned>;
+    let read = |row: &Row| {
+        let column = |number| row.column(number);
+        // SAFETY: a vector of the catalogue is laid out as an array of its elements.
+        let (columns, classes, collations) = unsafe {
+            (
+                Array::<i16>::from_datum(column(PARTITION_COLUMNS)?, false)?,
+                Array::<pg_sys::Oid>::from_datum(column(PARTITION_CLASSES)?, false)?,
+                Array::<pg_sys::Oid>::from_datum(column(PARTITION_COLLATIONS)?, false)?,
+            )
+        };
+        let method = match row.strategy {
+            b'h' => pg_sys::HASH_AM_OID,
+            _ => pg_sys::BTREE_AM_OID,
+        };
+        let mut names = Vec::new();
+        for ((number, class), collation) in
+            columns.iter().zip(classes.iter()).zip(collations.iter())
+        {
+            let (number, class, collation) = (number?, class?, collation?);
+            // SAFETY: catalogue look-ups.
+            unsafe {
+                let (mut declared, mut modifier, mut own) = Default::default();
+                if number <= 0 {
+                    return None;
+                }
+                pg_sys::get_atttypetypmodcoll(
+                    table,
+                    number,
+                    &mut declared,
+                    &mut modifier,
+                    &mut own,
+                );
+                let base = pg_sys::getBaseType(declared);
+                let is_usual = collation == own
+                    && (collation == pg_sys::InvalidOid
+                        || pg_sys::get_collation_isdeterministic(collation))
+                    && pg_sys::GetDefaultOpClass(base, method) == class;
+                let name = pg_sys::get_attname(table, number, true);
+                if !is_usual || name.is_null() {
+                    return None;
+                }
+                names.push(CStr::from_ptr(name).to_owned());
+            }
+        }
+        Some(names)
+    };
+    // SAFETY: the cache has one key, an OID, and the struct's columns are its catalogue's.
+    unsafe { cache::row(pg_sys::SysCacheIdentifier::PARTRELID, table, read).flatten() }
 }
 
 /// Whether a column is of a partitioned table's own partition key.

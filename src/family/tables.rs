@@ -41,8 +41,8 @@ pub struct Family {
     /// them is detached or put below another parent.
     pub relations: Vec<pg_sys::Oid>,
     pub members: Vec<Member>,
-    /// How many foreign tables there are, which nothing looks at.
-    pub foreign: usize,
+    /// The foreign tables, which nothing looks at.
+    pub foreign: Vec<pg_sys::Oid>,
     /// A member whose key cannot be a link of the trigger's table.
     pub unlinkable: Option<pg_sys::Oid>,
 }
@@ -133,7 +133,8 @@ impl Family {
     /// family's.
     pub fn below(tops: &[pg_sys::Oid], roots: Vec<pg_sys::Oid>, names: &Names) -> Self {
         let (relations, members) = (Vec::new(), Vec::new());
-        let mut family = Family { roots, relations, members, foreign: 0, unlinkable: None };
+        let mut family =
+            Family { roots, relations, members, foreign: Vec::new(), unlinkable: None };
         let mut seen = HashSet::new();
         for &top in tops {
             // SAFETY: a lock on an OID.
@@ -147,7 +148,7 @@ impl Family {
                 unsafe {
                     match pg_sys::get_rel_relkind(oid) as u8 {
                         pg_sys::RELKIND_RELATION => family.take_in(oid, names),
-                        pg_sys::RELKIND_FOREIGN_TABLE => family.foreign += 1,
+                        pg_sys::RELKIND_FOREIGN_TABLE => family.foreign.push(oid),
                         _ => {}
                     }
                 }

@@ -191,7 +191,7 @@ fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInf
     };
     // SAFETY: this function returns a set, and this is its first call.
     let held = unsafe { Held::hold(&here, fcinfo) };
-    let pairs = texts::pairs(origin, similarity).into_iter().flatten();
+    let pairs = texts::pairs(origin, similarity);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         (a, b, similarity, a_table, b_table)

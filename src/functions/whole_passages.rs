@@ -5,7 +5,6 @@ use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
 use super::bulk::{Places, all_of};
 use crate::bulk::held::Held;
-use crate::bulk::progress::Command;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::Origin;
 use crate::bulk::texts::passages::pairs;
@@ -36,7 +35,7 @@ fn rows(
     let places = Places::of_origin(&origin);
     // SAFETY: this function returns a set, and this is its first call.
     let held = unsafe { Held::hold(&origin.targets().iter().collect::<Vec<_>>(), fcinfo) };
-    let pairs = pairs(origin, words, most, Command::Passages, 1).into_iter().flatten();
+    let pairs = pairs(origin, words, most);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         let (passages, words) = (found.passages as i32, found.words as i32);

@@ -507,7 +507,7 @@ fn family(
         }),
     };
     let family = Family::below(&[table], vec![table], &names);
-    if family.foreign > 0 {
+    if !family.foreign.is_empty() {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("table \"{}\" has foreign partitions", relation_name(table)),

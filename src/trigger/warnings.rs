@@ -7,7 +7,7 @@ use std::ffi::CString;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::arguments::Arguments;
-use crate::catalog::inheritance::partition_columns;
+use crate::catalog::inheritance::{parents, plain_partition_key};
 use crate::catalog::names::table_name;
 use crate::error::{raise, warn};
 use crate::family::tables::Family;
@@ -25,26 +25,26 @@ pub fn forget() {
     WARNED.with_borrow_mut(HashSet::clear);
 }
 
-/// Raises 0A000 if rows near those of the trigger's table may lie in foreign tables, which it does
-/// not look at. Where the scope has all columns that partitions are made by, they cannot.
+/// Raises 0A000 for a trigger of foreign tables, which it cannot look into, and if rows near those
+/// of its table may lie in foreign tables. They cannot where the scope has all columns that
+/// partitions above these are made by.
 pub fn refuse_foreign(table: pg_sys::Oid, family: &Family, arguments: &Arguments) {
-    // SAFETY: a catalogue look-up.
-    let kind = |oid| unsafe { pg_sys::get_rel_relkind(oid) } as u8;
-    let is_parted = |&root: &pg_sys::Oid| {
+    let is_apart = |&foreign: &pg_sys::Oid| {
         let is_scope = |column: &CString| arguments.scope.iter().any(|own| own.name == *column);
-        kind(root) == pg_sys::RELKIND_PARTITIONED_TABLE
-            && partition_columns(root).iter().all(is_scope)
+        let (mut above, mut is_apart) = (parents(foreign), foreign != table);
+        while let Some(parent) = above.pop() {
+            is_apart &= parent != table
+                && plain_partition_key(parent).is_some_and(|key| key.iter().all(is_scope));
+            above.extend(parents(parent));
+        }
+        is_apart
     };
-    let is_foreign = kind(table) == pg_sys::RELKIND_FOREIGN_TABLE;
-    if !is_foreign && (family.foreign == 0 || family.roots.iter().all(is_parted)) {
-        return;
-    }
-    let root = family.roots.first().copied().unwrap_or(table);
+    let Some(&foreign) = family.foreign.iter().find(|&foreign| !is_apart(foreign)) else { return };
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("simhash_dedup does not look at the foreign tables below {}", table_name(root)),
-        "Create the trigger on the table of each server. With the columns that partitions are made \
-         by as scope= nothing is let in anywhere: see docs/scale-out.md.",
+        format!("simhash_dedup cannot look into foreign table {}", table_name(foreign)),
+        "Create the trigger on the table of each server. On partitions that are here it may be, if \
+         scope= names all columns that the partitions are made by: see docs/scale-out.md.",
     )
 }
 

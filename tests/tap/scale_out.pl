@@ -177,7 +177,7 @@ for my $create (q{CREATE TRIGGER t BEFORE INSERT ON doc
 BEGIN; $create;
 INSERT INTO doc VALUES (-1, '', '0000000000000000')
 SQL
-	like($error, qr/ERROR:  simhash_dedup does not look at the foreign tables below doc.*HINT/s,
+	like($error, qr/ERROR:  simhash_dedup cannot look into foreign table doc\d.*HINT/s,
 		'no trigger over foreign partitions');
 }
 # With the partition key as scope it looks at all that may be near, where the rows are here.
@@ -206,7 +206,27 @@ DROP TRIGGER t ON of_tenant1;
 CREATE TRIGGER t BEFORE INSERT ON of_tenant1 FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
 INSERT INTO of_tenant VALUES (1, '00000000ffffffff')
 SQL
-like($error, qr/does not look at the foreign tables below of_tenant/, 'without the scope: ERROR');
+like($error, qr/cannot look into foreign table of_tenant2/, 'without the scope: ERROR');
+
+# Equal values that a partition key tells apart: 1.0 and 1.00 as texts. And a key of a partition
+# that no foreign table is below.
+$coordinator->safe_psql('postgres', <<'SQL');
+CREATE TABLE of_text (tenant numeric, fp fingerprint64) PARTITION BY LIST ((tenant::text));
+CREATE TABLE of_text1 PARTITION OF of_text FOR VALUES IN ('1.0');
+CREATE FOREIGN TABLE of_text2 PARTITION OF of_text FOR VALUES IN ('1.00') SERVER shard0;
+CREATE TABLE sub (tenant integer, lang text, fp fingerprint64) PARTITION BY LIST (tenant);
+CREATE TABLE sub1 PARTITION OF sub FOR VALUES IN (1) PARTITION BY LIST (lang);
+CREATE TABLE sub11 PARTITION OF sub1 DEFAULT;
+CREATE FOREIGN TABLE sub2 PARTITION OF sub FOR VALUES IN (2) SERVER shard0;
+SQL
+for my $case ([ of_text1 => 'of_text2' ], [ sub => 'sub2' ], [ sub1 => '' ])
+{
+	my ($table, $foreign) = @$case;
+	my (undef, undef, $error) = $coordinator->psql('postgres',
+		"SELECT simhash_dedup_create('$table', 'fp=fp', 'scope=tenant')", on_error_stop => 1);
+	like($error, $foreign ? qr/cannot look into foreign table $foreign/ : qr/^(?!.*ERROR)/s,
+		"a trigger on $table");
+}
 
 # Keys over all servers keep near fingerprints out, whoever writes them at the same time.
 $coordinator->safe_psql('postgres', 'DELETE FROM doc');

@@ -21,7 +21,7 @@ mod _native {
     #[pymodule_export]
     use super::laws::{law, reach};
     #[pymodule_export]
-    use super::made::{fingerprints, keys, normalized, numbers, tokens};
+    use super::made::{fingerprints, keys, normalized, numbers, shingles, tokens};
     #[pymodule_export]
     use super::recipe::Recipe;
     #[pymodule_export]

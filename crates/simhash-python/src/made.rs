@@ -1,4 +1,4 @@
-//! What is made of each text: fingerprints, keys, tokens, normalised texts, numbers.
+//! What is made of each text: fingerprints, keys, shingles, tokens, normalised texts, numbers.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use pyo3::types::{PyBytes, PyList};
 use pyo3_arrow::PyArray;
 use rayon::prelude::*;
 use simhash_core::base::bits::B256;
-use simhash_core::config::Method;
+use simhash_core::config::{Method, Weight};
 use simhash_core::sets::numbers::list;
+use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::sketches::minhash::Fingerprinter;
 use simhash_core::{Fingerprint, Simhasher};
@@ -234,14 +235,45 @@ pub fn keys<'py>(
             keys
         })
     })?;
-    let made: Vec<Option<Vec<u64>>> = made.into_iter().map(Option::flatten).collect();
-    if !texts.is_arrow() {
-        return one_or_list(py, &texts, made);
+    number_lists(py, &texts, made.into_iter().map(Option::flatten).collect())
+}
+
+/// The hashes of each text's set of shingles, whose Jaccard coefficient similarity is. ValueError
+/// if shingles have weights.
+#[pyfunction]
+pub fn shingles<'py>(
+    py: Python<'py>,
+    recipe: &Recipe,
+    texts: Texts,
+) -> PyResult<Bound<'py, PyAny>> {
+    if recipe.config().weight == Weight::Idf {
+        return Err(PyValueError::new_err("shingles of a config with weights are no plain set"));
     }
-    let mut array = LargeListBuilder::with_capacity(Int64Builder::new(), made.len());
-    for keys in made {
-        let is_there = keys.is_some();
-        keys.into_iter().flatten().for_each(|key| array.values().append_value(key as i64));
+    let maker = || recipe.simhasher(Purpose::Near);
+    let made = each(py, &texts, maker, |simhasher, text, check| {
+        ShingleSet::new(simhasher, text, check).hashes().to_vec()
+    })?;
+    number_lists(py, &texts, made)
+}
+
+/// Lists of numbers, of 64 bits with a sign.
+fn number_lists<'py>(
+    py: Python<'py>,
+    texts: &Texts,
+    made: Vec<Option<Vec<u64>>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let signed = made.into_iter().map(|numbers| Some(numbers?.into_iter().map(u64::cast_signed)));
+    if !texts.is_arrow() {
+        return one_or_list(
+            py,
+            texts,
+            signed.map(|numbers| Some(numbers?.collect::<Vec<i64>>())).collect(),
+        );
+    }
+    let mut array = LargeListBuilder::with_capacity(Int64Builder::new(), signed.len());
+    for numbers in signed {
+        let is_there = numbers.is_some();
+        numbers.into_iter().flatten().for_each(|number| array.values().append_value(number));
         array.append(is_there);
     }
     arrow(py, Arc::new(array.finish()))

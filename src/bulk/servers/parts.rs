@@ -49,6 +49,14 @@ pub enum Wanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Recipe(Vec<String>);
 
+/// An index of a part that serves.
+struct Serving {
+    index: String,
+    recipe: Recipe,
+    bytes: usize,
+    body: String,
+}
+
 /// Where a partition is, and what it is called there.
 struct Lying {
     table: pg_sys::Oid,
@@ -93,7 +101,7 @@ impl Parts {
         if call.is_some() {
             hold_snapshots(&name);
         }
-        let (mut parts, mut first): (Vec<Part>, Option<(String, Recipe)>) = (Vec::new(), None);
+        let mut found = Vec::new();
         for Lying { table, server, relation } in lying {
             let there = call.as_ref().zip(server.as_ref());
             let link = there.map_or_else(Link::here, |(call, server)| call.connect(server));
@@ -101,10 +109,23 @@ impl Parts {
                 Some(server) => format!("{relation} of server \"{server}\""),
                 None => relation.clone(),
             };
-            let (part, recipe) = Part::find(table, link, name, &relation, wanted);
+            found.push(Part::find(table, link, name, &relation, wanted));
+        }
+        // Of several indexes, one that all parts have, or the first one.
+        let alike = found.first().and_then(|(_, serving)| {
+            let has =
+                |all: &[Serving], recipe: &Recipe| all.iter().any(|other| other.recipe == *recipe);
+            let in_all = |own: &&Serving| found.iter().all(|(_, all)| has(all, &own.recipe));
+            serving.iter().find(in_all).map(|own| own.recipe.clone())
+        });
+        let (mut parts, mut first): (Vec<Part>, Option<(String, Recipe)>) = (Vec::new(), None);
+        for (mut part, serving) in found {
+            let is_alike = |own: &&Serving| alike.as_ref().is_none_or(|alike| own.recipe == *alike);
+            let Some(chosen) = serving.iter().find(is_alike) else { continue };
+            (part.index, part.bytes) = (literal(&chosen.index), chosen.bytes);
             match &first {
-                None => first = Some((part.name.clone(), recipe)),
-                Some(first) => wanted.check_alike(first, (&part.name, &recipe)),
+                None => first = Some((part.name.clone(), chosen.recipe.clone())),
+                Some(first) => wanted.check_alike(first, (&part.name, &chosen.recipe)),
             }
             parts.push(part);
         }
@@ -209,65 +230,78 @@ fn lying(name: &str) -> Vec<Lying> {
 }
 
 impl Part {
-    /// The index of a part that serves.
+    /// The indexes of a part that serve, that of the greatest number first: it has the fewest keys.
     fn find(
         table: pg_sys::Oid,
         mut link: Link,
         name: String,
         relation: &str,
         wanted: Wanted,
-    ) -> (Self, Recipe) {
+    ) -> (Self, Vec<Serving>) {
         let schema = schema_of_extension(&mut link, &name);
+        let relation = literal(relation);
+        let of_table = format!(
+            "FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+             JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'simhash' \
+             JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[i.indnkeyatts - 1] \
+               AND o.opcname IN ({}) \
+             WHERE i.indrelid = {relation}::regclass",
+            wanted.classes()
+        );
         let query = format!(
             "SELECT i.indexrelid::regclass::text AS index, \
                {schema}.simhash_part_recipe(i.indexrelid, '{}') AS recipe, \
                pg_catalog.pg_relation_size(i.indexrelid)::text AS bytes, \
                pg_catalog.pg_get_indexdef(i.indexrelid, i.indnkeyatts, true) AS body \
-             FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
-             JOIN pg_catalog.pg_am m ON m.oid = c.relam AND m.amname = 'simhash' \
-             JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[i.indnkeyatts - 1] \
-               AND o.opcname IN ({}) \
-             WHERE i.indrelid = {}::regclass AND i.indisvalid AND i.indpred IS NULL \
-               AND i.indnkeyatts = 1 \
-               AND NOT EXISTS \
-                 (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = i.indrelid) \
-             ORDER BY i.indexrelid",
-            wanted.content(),
-            wanted.classes(),
-            literal(relation)
+             {of_table} AND {SERVES} ORDER BY i.indexrelid",
+            wanted.content()
         );
         let found = link.ask(&query, &["index", "recipe", "bytes", "body"]).into_iter();
-        let mut found: Vec<(String, Recipe, usize, String)> = found
+        let mut found: Vec<Serving> = found
             .filter_map(|row| {
                 let [index, recipe, bytes, body] = row.try_into().ok()?;
                 let body = body?;
-                let bytes = bytes?.parse().unwrap_or(0);
-                Some((index?, Recipe::of(&recipe?, &body), bytes, body))
+                let (recipe, bytes) = (Recipe::of(&recipe?, &body), bytes?.parse().unwrap_or(0));
+                Some(Serving { index: index?, recipe, bytes, body })
             })
-            .filter(|(_, recipe, ..)| wanted.is_served_by(recipe))
+            .filter(|serving| wanted.is_served_by(&serving.recipe))
             .collect();
-        // Of two, that of the greater similarity or the longer passages, which has fewer keys.
-        found.sort_by(|(_, a, ..), (_, b, ..)| b.number().total_cmp(&a.number()));
-        let Some((index, recipe, bytes, body)) = found.first() else {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("{name} has no index of {wanted}"),
-                &format!(
-                    "Create one there: CREATE INDEX ON ... USING simhash {};",
-                    wanted.example()
-                ),
-            )
+        found.sort_by(|a, b| b.recipe.number().total_cmp(&a.recipe.number()));
+        let Some(Serving { body, .. }) = found.first() else {
+            raise_no_index(&mut link, &of_table, &name, wanted)
         };
-        if let Some((.., other)) = found.iter().find(|(.., other)| other != body) {
+        if let Some(other) = found.iter().find(|other| other.body != *body) {
             raise(
                 PgSqlErrorCode::ERRCODE_AMBIGUOUS_COLUMN,
-                format!("{name} has indexes of two columns: {body} and {other}"),
+                format!("{name} has indexes of two columns: {body} and {}", other.body),
                 "Over servers a table is compared by the one that it has an index of.",
             )
         }
-        let (index, recipe, bytes) = (literal(index), recipe.clone(), *bytes);
-        (Self { table, link, name, schema, index, bytes }, recipe)
+        (Self { table, link, name, schema, index: String::new(), bytes: 0 }, found)
     }
+}
+
+/// What an index `i` of pg_index has to be.
+const SERVES: &str = "i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 \
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = i.indrelid)";
+
+/// Raises 55000 for a part without an index that serves, and says why one that is there does not.
+fn raise_no_index(link: &mut Link, of_table: &str, name: &str, wanted: Wanted) -> ! {
+    let others = format!(
+        "SELECT c.relname::text AS index, CASE WHEN NOT i.indisvalid THEN 'is not valid' \
+           WHEN i.indpred IS NOT NULL THEN 'is partial' \
+           WHEN i.indnkeyatts > 1 THEN 'is within other columns' \
+           WHEN NOT ({SERVES}) THEN 'does not cover the tables below' \
+           ELSE 'is for more' END AS why {of_table} ORDER BY i.indexrelid LIMIT 1"
+    );
+    let other = link.ask(&others, &["index", "why"]).into_iter().next();
+    let other = other.map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    let other = other.map(|other| format!("Index {other}. ")).unwrap_or_default();
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("{name} has no index of {wanted} that serves"),
+        &format!("{other}Create one there: CREATE INDEX ON ... USING simhash {}", wanted.example()),
+    )
 }
 
 /// The schema of the extension where a part is, quoted. Raises 55000 unless it is the version of
@@ -334,11 +368,11 @@ impl Wanted {
 
     fn example(self) -> &'static str {
         match self {
-            Self::Texts(_) => "(body) WITH (similarity = ...), with no more than you ask for",
+            Self::Texts(_) => "(body) WITH (similarity = ...), of no more than you ask for.",
             Self::Passages(_) => {
-                "(body text_passage_ops) WITH (words = ...), with no more than you ask for"
+                "(body text_passage_ops) WITH (words = ...), of no more than you ask for."
             }
-            Self::Fingerprints => "(fp)",
+            Self::Fingerprints => "(fp).",
         }
     }
 

@@ -1,20 +1,15 @@
 //! What copied passages are found by, of texts on several servers: their keys, and their tokens.
 
-use std::collections::VecDeque;
-
 use simhash_core::passages::whole::Rows;
 use simhash_core::whole::sharing;
 
 use super::link::bytes_literal;
 use super::messages::{self, TID, expect, message_of, tids};
-use super::texts::{ServerTexts, bytes_at_once, note_version};
-use super::tokens::Tokens;
+use super::texts::{ServerTexts, TOGETHER, note_version};
 use crate::bulk::progress;
 use crate::bulk::row;
+use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
-
-/// So many texts are expected together.
-const TOGETHER: usize = 1 << 12;
 
 impl ServerTexts {
     /// Sends for the tokens of those that wait.
@@ -23,10 +18,9 @@ impl ServerTexts {
         let waiting = self.tokens.waiting[part].iter();
         let roots = waiting.map(|&place| row::tid(self.places.number(place)));
         let roots = bytes_literal(&message_of(roots));
+        let most = self.bytes_at_once();
         let part = &mut self.parts.parts[part];
-        let query =
-            part.messages("simhash_part_tokens", &format!(", {roots}, {}", bytes_at_once()));
-        part.link.send(query);
+        part.link.send(part.messages("simhash_part_tokens", &format!(", {roots}, {most}")));
     }
 
     /// Takes in what came of those that wait: the first ones, or all.
@@ -66,12 +60,9 @@ impl Rows for ServerTexts {
     }
 
     fn expect_tokens(&mut self, places: &[u32]) {
-        self.tokens = Tokens::new(self.parts.parts.len());
-        for &place in places {
-            self.tokens.waiting[row::table(self.places.number(place))].push_back(place);
-        }
+        self.tokens.expect(places, |place| row::table(self.places.number(place)));
         let parts = 0..self.parts.parts.len();
-        let waiting = parts.filter(|&part| !self.tokens.waiting[part].is_empty());
+        let waiting = parts.filter(|&part| self.tokens.waits(part));
         let waiting: Vec<usize> = waiting.collect();
         waiting.iter().for_each(|&part| self.send_for_tokens(part));
         waiting.iter().for_each(|&part| self.receive_tokens(part));
@@ -85,14 +76,9 @@ impl Rows for ServerTexts {
         let mut tokens = self.tokens.take(place);
         if tokens.is_none() {
             let part = row::table(self.places.number(place));
-            let waiting = &mut self.tokens.waiting[part];
-            waiting.retain(|&other| other != place);
             // Where many came that are not read yet, it comes alone.
-            let others = match self.tokens.bytes > bytes_at_once() {
-                true => std::mem::take(waiting),
-                false => VecDeque::new(),
-            };
-            waiting.push_front(place);
+            let is_alone = self.tokens.bytes > work_mem() / 8;
+            let others = self.tokens.put_first(part, place, is_alone);
             self.send_for_tokens(part);
             self.receive_tokens(part);
             self.tokens.waiting[part].extend(others);

@@ -35,6 +35,8 @@ pub struct ServerTexts {
     pub(super) tokens: Tokens,
     /// Hashes of texts that are asked for next.
     expected: HashMap<u32, Option<u128>>,
+    /// Sets that are asked for next.
+    sets: HashMap<u32, Option<ShingleSet>>,
     /// Sets that were made, by the numbers of their rounds.
     rounds: HashMap<u32, Vec<(u32, Option<ShingleSet>)>>,
     last_round: u32,
@@ -48,10 +50,8 @@ struct Sent {
     rows: VecDeque<(u32, u32)>,
 }
 
-/// So many bytes of sets or tokens are sent by a part at once, or those of one text.
-pub(super) fn bytes_at_once() -> usize {
-    work_mem() / 32
-}
+/// So many texts are expected together.
+pub(super) const TOGETHER: usize = 1 << 12;
 
 /// So many texts are hashed by a query.
 const HASHED: usize = 1 << 13;
@@ -66,8 +66,20 @@ impl ServerTexts {
     ) -> Self {
         let sent = parts.parts.iter().map(|_| None).collect();
         let tokens = Tokens::new(parts.parts.len());
-        let (expected, rounds, last_round) = Default::default();
-        Self { parts, places, bands, numbers, moved, tokens, expected, rounds, last_round, sent }
+        let (expected, sets, rounds, last_round) = Default::default();
+        Self {
+            parts,
+            places,
+            bands,
+            numbers,
+            moved,
+            tokens,
+            expected,
+            sets,
+            rounds,
+            last_round,
+            sent,
+        }
     }
 
     /// The numbers of all rows that have keys, or of those that have none, ascending.
@@ -133,6 +145,12 @@ impl ServerTexts {
         self.parts.end();
     }
 
+    /// So many bytes of sets or tokens a part sends at once, or those of one text: an eighth of
+    /// memory for all parts.
+    pub(super) fn bytes_at_once(&self) -> usize {
+        work_mem() / 8 / self.parts.parts.len().max(1)
+    }
+
     /// Takes in all that a part was asked for ahead.
     pub(super) fn take_in(&mut self, part: usize) {
         while self.sent[part].is_some() {
@@ -166,7 +184,7 @@ impl ServerTexts {
     fn send_for(&mut self, part: usize, round: u32, rows: VecDeque<(u32, u32)>) {
         self.take_in(part);
         let places = rows.iter().map(|&(_, place)| place);
-        let query = self.query(part, places, true, bytes_at_once());
+        let query = self.query(part, places, true, self.bytes_at_once());
         self.parts.parts[part].link.send(query);
         self.sent[part] = Some(Sent { round, rows });
     }
@@ -305,8 +323,27 @@ impl Rows for ServerTexts {
         self.each_key_of_parts(&mut |_, places| each(places));
     }
 
+    fn together(&self) -> usize {
+        TOGETHER
+    }
+
+    fn expect_sets(&mut self, places: &[u32]) {
+        self.sets.clear();
+        let round = self.want(places.iter().map(|&place| (place, place)).collect());
+        let mut bytes = 0;
+        while let Some((place, set)) = self.next_wanted(round) {
+            bytes += set.as_ref().map_or(0, ShingleSet::memory);
+            self.sets.insert(place, set);
+            if bytes > work_mem() / 8 {
+                return self.want_no_more(round);
+            }
+        }
+    }
+
     fn expect(&mut self, places: &[u32]) {
-        for some in places.chunks(HASHED) {
+        let unknown = places.iter().copied().filter(|place| !self.expected.contains_key(place));
+        let unknown: Vec<u32> = unknown.collect();
+        for some in unknown.chunks(HASHED) {
             let mut of_part: Vec<Vec<u32>> = self.sent.iter().map(|_| Vec::new()).collect();
             for &place in some {
                 of_part[row::table(self.places.number(place))].push(place);
@@ -350,11 +387,16 @@ impl Rows for ServerTexts {
     fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32 {
         self.last_round = self.last_round.wrapping_add(1);
         let round = self.last_round;
-        self.rounds.insert(round, Vec::new());
+        let mut known = Vec::new();
         let mut of_part: Vec<VecDeque<_>> = self.sent.iter().map(|_| VecDeque::new()).collect();
         for (row, place) in wanted {
+            if let Some(set) = self.sets.remove(&place) {
+                known.push((row, set));
+                continue;
+            }
             of_part[row::table(self.places.number(place))].push_back((row, place));
         }
+        self.rounds.insert(round, known);
         for (part, rows) in of_part.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
             self.send_for(part, round, rows);
         }

@@ -19,6 +19,34 @@ impl Tokens {
         Self { came: HashMap::new(), bytes: 0, waiting }
     }
 
+    /// These are read next, in this order, and those that were expected before are not. What came
+    /// of them stays.
+    pub(super) fn expect(&mut self, places: &[u32], part_of: impl Fn(u32) -> usize) {
+        let mut before = std::mem::take(&mut self.came);
+        self.bytes = 0;
+        self.waiting.iter_mut().for_each(VecDeque::clear);
+        for &place in places {
+            match before.remove(&place) {
+                Some(came) => self.put(place, came.as_deref()),
+                None => self.waiting[part_of(place)].push_back(place),
+            }
+        }
+    }
+
+    /// Whether a part has some to send.
+    pub(super) fn waits(&self, part: usize) -> bool {
+        !self.waiting[part].is_empty()
+    }
+
+    /// Puts one that is read right now before those that wait. Returns these if it comes alone.
+    pub(super) fn put_first(&mut self, part: usize, place: u32, is_alone: bool) -> VecDeque<u32> {
+        let waiting = &mut self.waiting[part];
+        waiting.retain(|&other| other != place);
+        let others = if is_alone { std::mem::take(waiting) } else { VecDeque::new() };
+        waiting.push_front(place);
+        others
+    }
+
     pub(super) fn put(&mut self, place: u32, came: Option<&str>) {
         self.bytes += came.map_or(0, str::len);
         self.came.insert(place, came.map(Box::from));

@@ -27,6 +27,14 @@ impl sharing::Rows for AnyRows<'_> {
         either!(sharing::Rows, self.each_key(each));
     }
 
+    fn together(&self) -> usize {
+        either!(sharing::Rows, self.together())
+    }
+
+    fn expect_sets(&mut self, places: &[u32]) {
+        either!(sharing::Rows, self.expect_sets(places));
+    }
+
     fn expect(&mut self, places: &[u32]) {
         either!(sharing::Rows, self.expect(places));
     }

@@ -32,6 +32,7 @@ use super::progress::{Command, Progress};
 use super::servers::messages::expect_tids;
 use super::servers::parts::Parts;
 use super::servers::texts::ServerTexts;
+use super::spool::Spool;
 use super::target::{Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
 use crate::error::raise;
@@ -244,15 +245,26 @@ pub struct Pairs {
     at: (usize, usize),
 }
 
-/// All pairs of rows whose texts are near-duplicates.
-pub fn pairs(origin: Origin, similarity: f64) -> Option<Pairs> {
-    let whole = Whole::new(origin, similarity, None, false, Command::Pairs, None)?;
-    let pairs = sharing::Pairs::new(whole.places(), whole.split(), whole.law, whole.memory);
-    let (batch, left, right) = Default::default();
-    Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
+/// All pairs of rows whose texts are near-duplicates. Over servers all are found before the first
+/// one is handed out: while connections are open, nobody else's code runs.
+pub fn pairs(origin: Origin, similarity: f64) -> Box<dyn Iterator<Item = Pair>> {
+    let is_here = matches!(origin, Origin::Here(_));
+    let pairs = Pairs::new(origin, similarity).into_iter().flatten();
+    if is_here {
+        return Box::new(pairs);
+    }
+    let spool = Spool::of(pairs.map(|(a, b, similarity)| [a, b, similarity.to_bits()]));
+    Box::new(spool.map(|[a, b, similarity]| (a, b, f64::from_bits(similarity))))
 }
 
 impl Pairs {
+    fn new(origin: Origin, similarity: f64) -> Option<Self> {
+        let whole = Whole::new(origin, similarity, None, false, Command::Pairs, None)?;
+        let pairs = sharing::Pairs::new(whole.places(), whole.split(), whole.law, whole.memory);
+        let (batch, left, right) = Default::default();
+        Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
+    }
+
     /// Goes on to the next pair of classes. False at the end.
     fn advance(&mut self) -> bool {
         if self.next == self.batch.len() {
@@ -367,7 +379,22 @@ pub fn clusters(
             sharing::cover(rows, places, None, law, memory).map(|cover| star(cover, places))
         }
     }));
-    Box::new(Members { whole, clusters, batch: Vec::new().into_iter() })
+    let is_here = matches!(whole.read, Read::Here(..));
+    let members = Members { whole, clusters, batch: Vec::new().into_iter() };
+    if is_here {
+        return Box::new(members);
+    }
+    // As pairs.
+    let numbers = |member: Member| {
+        let Member { row, representative, size, similarity, least } = member;
+        [row, representative, size as u64, similarity.to_bits(), least.to_bits()]
+    };
+    Box::new(Spool::of(members.map(numbers)).map(
+        |[row, representative, size, similarity, least]| {
+            let (similarity, least) = (f64::from_bits(similarity), f64::from_bits(least));
+            Member { row, representative, size: size as usize, similarity, least }
+        },
+    ))
 }
 
 struct Members {

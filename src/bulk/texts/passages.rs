@@ -14,6 +14,7 @@ use super::super::progress::{self, Command, Progress};
 use super::super::servers::messages::expect_tids;
 use super::super::servers::parts::Parts;
 use super::super::servers::texts::ServerTexts;
+use super::super::spool::Spool;
 use super::super::target::{Named, Target};
 use super::any_rows::AnyRows;
 use super::read::{Origin, Read};
@@ -81,10 +82,37 @@ impl Rows for TextRows<'_> {
     }
 }
 
+/// All pairs of rows that share a passage, as [`begin`] has them. Over servers all are found before
+/// the first one is handed out: while connections are open, nobody else's code runs.
+pub fn pairs(
+    origin: Origin,
+    words: Option<usize>,
+    most: Option<usize>,
+) -> Box<dyn Iterator<Item = Pair>> {
+    let is_here = matches!(origin, Origin::Here(_));
+    let pairs = begin(origin, words, most, Command::Passages, 1).into_iter().flatten();
+    if is_here {
+        return Box::new(pairs);
+    }
+    let numbers = |(first, second, found): Pair| {
+        let Found { a, b, passages, words, share_a, share_b } = found;
+        let [places, counts] =
+            [(a, b), (passages, words)].map(|(high, low)| u64::from(high) << 32 | u64::from(low));
+        [first, second, places, counts, share_a.to_bits(), share_b.to_bits()]
+    };
+    let pair = |[first, second, places, counts, share_a, share_b]: [u64; 6]| {
+        let [(a, b), (passages, words)] =
+            [places, counts].map(|both| ((both >> 32) as u32, both as u32));
+        let (share_a, share_b) = (f64::from_bits(share_a), f64::from_bits(share_b));
+        (first, second, Found { a, b, passages, words, share_a, share_b })
+    };
+    Box::new(Spool::of(pairs.map(numbers)).map(pair))
+}
+
 /// All pairs of rows that share a passage of so many words, or of as many as the index says.
 /// Runs that stand in more than `most` texts propose none. Takes one of so many parts of
 /// simhash.work_mem.
-pub fn pairs(
+pub fn begin(
     origin: Origin,
     words: Option<usize>,
     most: Option<usize>,

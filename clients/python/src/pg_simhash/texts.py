@@ -255,6 +255,24 @@ def sketch(texts: Any, similarity: float = 0.7, config: ConfigLike = None) -> An
     return _each(_native.keys, texts, recipe(config), similarity)
 
 
+@overload
+def shingles(texts: str, config: ConfigLike = None) -> list[int]: ...
+@overload
+def shingles(texts: Array, config: ConfigLike = None) -> Any: ...
+@overload
+def shingles(texts: Texts, config: ConfigLike = None) -> list[list[int] | None]: ...
+def shingles(texts: Any, config: ConfigLike = None) -> Any:
+    """The sets of shingles whose Jaccard coefficient `text_similarity` is, as hashes of 64 bits
+    with a sign, each once, for a column of type bigint[]. Empty for a text without a token. A
+    config that weighs shingles is a ValueError.
+
+    >>> a, b = shingles(["one two three four", "one two three five"])
+    >>> len(set(a) & set(b)) / len(set(a) | set(b))
+    0.5
+    """
+    return _each(_native.shingles, texts, recipe(config))
+
+
 def sketch_law(similarity: float) -> tuple[int, int, int]:
     """(bands, rows, shared) of `sketch`: near-duplicates agree in `shared` or more of `bands` bands
     of `rows` rows.

@@ -20,7 +20,7 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use crate::base::interrupt::Interrupt;
@@ -115,6 +115,9 @@ enum Step {
 
 /// So many pairs are handed out together at most.
 const BATCH: usize = if cfg!(test) { 8 } else { 1 << 10 };
+
+/// So many candidates are known ahead at most, about, where texts are expected together.
+const AHEAD: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
 /// What the first walk over the keys is of the work, about, and each of the others of a meeting.
 const WALK: f64 = 0.1;
@@ -238,7 +241,7 @@ impl Pairs {
                 candidates.reverse();
                 return Ok(Step::Nothing);
             }
-            if begun.look_ahead(rows) {
+            if begun.look_ahead(&self.texts, rows) {
                 begun.expect(&self.texts, rows);
                 return Ok(Step::Nothing);
             }
@@ -295,33 +298,44 @@ impl Pairs {
 }
 
 impl Begun {
-    /// Puts the next rows that have candidates ahead. A row that stands for others is its own
-    /// candidate. False if there are none.
-    fn look_ahead(&mut self, rows: &mut impl Rows) -> bool {
+    /// Puts the next rows that have candidates ahead, until enough of their texts are to be read,
+    /// or there are very many candidates. A row that stands for others is its own candidate. False
+    /// if there are none.
+    fn look_ahead(&mut self, texts: &Texts, rows: &mut impl Rows) -> bool {
         let together = rows.together().max(1);
-        let mut count = 0;
-        while count < together
-            && let Some(first) = self.copied.pop()
-        {
-            self.ahead.push_back(Row { place: first, table: None, candidates: vec![first] });
-            count += 1;
-        }
-        while count < together
-            && let Some((meeting, lists)) = &mut self.meeting
-            && self.next < meeting.second.end
-        {
+        let most = if together == 1 { 1 } else { AHEAD };
+        let (mut count, mut read) = (0, HashSet::new());
+        while read.len() < together && count < most {
             rows.check();
-            let (place, mut candidates) = (self.next, Vec::new());
-            let below = meeting.split().unwrap_or(place);
-            lists.candidates(place, below, &mut candidates, &Interrupt::new(&mut || rows.check()));
-            self.next += 1;
-            report(&self.blocks, meeting, self.next, rows);
-            count += candidates.len();
-            if !candidates.is_empty() {
-                self.ahead.push_back(Row { place, table: None, candidates });
+            let Some(row) = self.next_row(rows) else { break };
+            if row.candidates.is_empty() {
+                continue;
             }
+            count += row.candidates.len();
+            if together > 1 {
+                let places = row.candidates.iter().chain([&row.place]).copied();
+                read.extend(places.filter(|&place| !texts.has(place)));
+            }
+            self.ahead.push_back(row);
         }
         !self.ahead.is_empty()
+    }
+
+    /// The next row of the meeting.
+    fn next_row(&mut self, rows: &mut impl Rows) -> Option<Row> {
+        if let Some(first) = self.copied.pop() {
+            return Some(Row { place: first, table: None, candidates: vec![first] });
+        }
+        let (meeting, lists) = self.meeting.as_mut()?;
+        if self.next == meeting.second.end {
+            return None;
+        }
+        let (place, mut candidates) = (self.next, Vec::new());
+        let below = meeting.split().unwrap_or(place);
+        lists.candidates(place, below, &mut candidates, &Interrupt::new(&mut || rows.check()));
+        self.next += 1;
+        report(&self.blocks, meeting, self.next, rows);
+        Some(Row { place, table: None, candidates })
     }
 
     /// Says which texts are read next, unless they are as near as can be.
@@ -330,11 +344,15 @@ impl Begun {
         if rows.together() <= 1 {
             return;
         }
-        let all = self.row.iter().chain(&self.ahead);
-        let places = all.flat_map(|row| row.candidates.iter().chain([&row.place])).copied();
-        let mut places: Vec<u32> = places.filter(|&place| !texts.has(place)).collect();
-        places.sort_unstable_by_key(|&place| (rows.address(place), place));
-        places.dedup();
+        let (mut places, mut met) = (Vec::new(), HashSet::new());
+        let mut candidates = Vec::new();
+        for row in self.row.iter().chain(&self.ahead) {
+            // As they are sorted when it is their turn.
+            candidates.clone_from(&row.candidates);
+            candidates.sort_unstable_by_key(|&place| (rows.address(place), place));
+            let of_row = [row.place].into_iter().chain(candidates.iter().copied());
+            places.extend(of_row.filter(|&place| !texts.has(place) && met.insert(place)));
+        }
         rows.expect_tokens(&places);
     }
 }

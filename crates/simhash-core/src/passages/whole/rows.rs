@@ -20,8 +20,8 @@ pub trait Rows {
     /// These are asked for their digests next, in this order.
     fn expect_digests(&mut self, _places: &[u32]) {}
 
-    /// These are asked for their tokens next, in no order, and those that were expected before are
-    /// not.
+    /// These are asked for their tokens next, in about this order, and those that were expected
+    /// before are not.
     fn expect_tokens(&mut self, _places: &[u32]) {}
 
     /// A hash of a row's text. `None` if the row is not there, or has no text.

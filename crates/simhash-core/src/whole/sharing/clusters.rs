@@ -26,6 +26,8 @@ pub struct Clusters {
     members: Vec<(u32, u32)>,
     cover: Option<Cover>,
     next: usize,
+    /// The members before this one were expected.
+    expected: usize,
 }
 
 /// The clusters of a cover: each kept row with those that it stands for.
@@ -37,7 +39,7 @@ pub fn star(cover: Cover, places: u32) -> Clusters {
     firsts.dedup();
     members.extend(firsts);
     members.sort_unstable();
-    Clusters { members, cover: Some(cover), next: 0 }
+    Clusters { members, cover: Some(cover), next: 0, expected: 0 }
 }
 
 /// The clusters that chains of pairs connect.
@@ -189,13 +191,21 @@ impl Unions {
         firsts.dedup();
         members.extend(firsts);
         members.sort_unstable();
-        Clusters { members, cover: None, next: 0 }
+        Clusters { members, cover: None, next: 0, expected: 0 }
     }
 }
 
 impl Clusters {
     /// The next cluster.
     pub fn next(&mut self, rows: &mut impl Rows) -> Option<Cluster> {
+        let together = rows.together();
+        if together > 1 && self.next >= self.expected && self.cover.is_none() {
+            self.expected = (self.next + together).min(self.members.len());
+            let some = &self.members[self.next..self.expected];
+            let places: Vec<u32> = some.iter().map(|&(_, place)| place).collect();
+            rows.expect(&places);
+            rows.expect_sets(&places);
+        }
         let rest = &self.members[self.next..];
         let &(first, _) = rest.first()?;
         let count = rest.partition_point(|&(of, _)| of == first);

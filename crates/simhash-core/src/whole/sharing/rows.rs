@@ -8,6 +8,15 @@ pub trait Rows {
     /// law looks at. Of one place at most once, in no order. It ends when `each` says false.
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool);
 
+    /// How many rows are worth being expected together, where each that is asked for alone takes a
+    /// message of its own.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// [`Rows::set`] of these rows is asked for next, or they are wanted.
+    fn expect_sets(&mut self, _places: &[u32]) {}
+
     /// [`Rows::digest`] of these rows is asked for next, so they may be read together.
     fn expect(&mut self, _places: &[u32]) {}
 
