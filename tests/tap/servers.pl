@@ -239,6 +239,29 @@ for my $timeout (20, 60, 150)
 is(query(q{SET statement_timeout = '60s';
 	SELECT count(*) > 300 FROM simhash_pairs('doc', 0.7)}), 't', 'and it can be repeated');
 
+# While rows are handed out, nobody else's code finds a connection of the call.
+for my $call (q{simhash_pairs('doc', 0.5)}, q{simhash_passages('doc', most => NULL)},
+	q{simhash_clusters('doc', 0.5)})
+{
+	is(query(<<"SQL"), '0|t', "$call: connections are closed before the first row");
+SET client_min_messages = warning;
+SELECT max(open), count(*) > 500 FROM (
+  SELECT $call, coalesce(cardinality(dblink_get_connections()), 0) AS open OFFSET 0) x
+SQL
+}
+is(query(<<'SQL'), "2\n5", 'a cursor on an answer that waits in a file');
+BEGIN;
+DECLARE c CURSOR FOR SELECT 1 AS one FROM simhash_passages('doc', most => NULL);
+FETCH 1 FROM c \gset
+SAVEPOINT s;
+MOVE 100 FROM c;
+ROLLBACK TO s;
+SELECT 2;
+CLOSE c;
+COMMIT;
+SELECT count(*) FROM (SELECT simhash_passages('doc', most => NULL) LIMIT 5) x;
+SQL
+
 # Who may not read the table here.
 query(<<'SQL');
 CREATE ROLE stranger LOGIN;
@@ -273,6 +296,13 @@ my $index = q{"Odd 'names'"."part 1_body_idx"};
 my $again = "CREATE INDEX \"part 1_body_idx\" ON $part USING simhash (body)";
 refused("DROP INDEX $index", qr/part 1" of server "Shard 1" has no index of texts for .* 0\.7/,
 	'no index', $again);
+refused("DROP INDEX $index; $again WHERE id > 0",
+	qr/part 1" of server .*HINT:  Index part 1_body_idx is partial\. Create one there/s,
+	'a partial index', "DROP INDEX $index; $again");
+refused(qq{CREATE INDEX other ON $part USING simhash (body) WITH (config = '{"shingle": 3}')},
+	qr/^$/, 'of two indexes the one that all have', q{DROP INDEX "Odd 'names'".other});
+refused(qq{ALTER TABLE $part RENAME TO gone}, qr/does not exist\nDETAIL:  The server is "Shard 1"/,
+	'a table that is not there', q{ALTER TABLE "Odd 'names'".gone RENAME TO "part 1"});
 refused("DROP INDEX $index; $again WITH (similarity = 0.6)",
 	qr/the indexes of .* of server "Shard 0" and .*"Shard 1" have different similarities/,
 	'another similarity', "DROP INDEX $index; $again");
@@ -382,7 +412,7 @@ like(error_of(q{SELECT * FROM simhash_pairs('doc', distance => 3)}),
 # A server dies: the error names it, and the call can be repeated when it is back.
 $shards[2]->stop('immediate');
 like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}),
-	qr/could not connect to server "Shard 2"/, 'a server that is down');
+	qr/could not establish connection.*The server is "Shard 2"/s, 'a server that is down');
 $shards[2]->start;
 same('duplicates', "similarity => 0.8, keep => 'id'", 300);
 # In the middle of a call, before its answer.

@@ -7,9 +7,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use pgrx::{FromDatum, PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
+use pgrx::{FromDatum, PgSqlErrorCode, function_name, pg_sys};
 
 use crate::call::with_settings;
 use crate::error::raise;
@@ -79,17 +80,21 @@ impl Call {
         );
         // Before it is open: a cancel may come when it is, and before that is known here.
         self.open.borrow_mut().push(connection.clone());
-        texts_of(&connect, &["done"], &mut |_| ());
-        // A lock that this session's transaction holds there is waited for by nobody else.
-        let settings = "SET search_path = pg_catalog; SET lock_timeout = 60000";
-        let set = format!(
-            "SELECT {}.dblink_exec({}, {}) AS done",
-            self.dblink,
-            literal(&connection),
-            literal(settings)
-        );
-        texts_of(&set, &["done"], &mut |_| ());
-        Link { place: Some(Place { connection, dblink: self.dblink.clone() }), sent: None }
+        let (dblink, server) = (self.dblink.clone(), server.to_owned());
+        let place = Place { connection, dblink, server };
+        place.named(|| {
+            texts_of(&connect, &["done"], &mut |_| ());
+            // A lock that this session's transaction holds there is waited for by nobody else.
+            let settings = "SET search_path = pg_catalog; SET lock_timeout = 60000";
+            let set = format!(
+                "SELECT {}.dblink_exec({}, {}) AS done",
+                self.dblink,
+                literal(&place.connection),
+                literal(settings)
+            );
+            texts_of(&set, &["done"], &mut |_| ());
+        });
+        Link { place: Some(place), sent: None }
     }
 
     /// Closes the connections. It looks nothing up in catalogues, so it can be called after an
@@ -117,6 +122,30 @@ impl Call {
 struct Place {
     connection: String,
     dblink: String,
+    server: String,
+}
+
+impl Place {
+    /// What `ask` yields. An ERROR says which server it is of: pgrx hands on no context.
+    fn named<T>(&self, ask: impl FnOnce() -> T) -> T {
+        let cause = match catch_unwind(AssertUnwindSafe(ask)) {
+            Ok(answer) => return answer,
+            Err(cause) => cause,
+        };
+        let report = match cause.downcast::<CaughtError>().map(|cause| *cause) {
+            Ok(CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) => report,
+            Ok(other) => resume_unwind(Box::new(other)),
+            Err(cause) => resume_unwind(cause),
+        };
+        let detail = report.detail().map(|detail| format!("{detail}\n")).unwrap_or_default();
+        let detail = format!("{detail}The server is \"{}\".", self.server);
+        let (code, message) = (report.sql_error_code(), report.message().to_owned());
+        let named = ErrorReport::new(code, message, function_name!()).set_detail(detail);
+        resume_unwind(Box::new(match report.hint() {
+            Some(hint) => named.set_hint(hint.to_owned()),
+            None => named,
+        }))
+    }
 }
 
 /// The way to a part.
@@ -137,21 +166,25 @@ impl Link {
         let mut rows = Vec::new();
         let query = match &self.place {
             None => query.to_owned(),
-            Some(Place { connection, dblink }) => format!(
+            Some(Place { connection, dblink, .. }) => format!(
                 "SELECT * FROM {dblink}.dblink({}, {}) AS asked({} text)",
                 literal(connection),
                 literal(query),
                 columns.join(" text, ")
             ),
         };
-        texts_of(&query, columns, &mut |row| rows.push(row));
+        let mut ask = || texts_of(&query, columns, &mut |row| rows.push(row));
+        match &self.place {
+            None => ask(),
+            Some(place) => place.named(ask),
+        }
         rows
     }
 
     /// Sends a query for messages: a column `message` of type bytea. What was sent before has been
     /// received.
     pub fn send(&mut self, query: String) {
-        if let Some(Place { connection, dblink }) = &self.place {
+        if let Some(Place { connection, dblink, .. }) = &self.place {
             // In fewer characters than the hexadecimal digits that dblink would ask for.
             let query = format!(
                 "SELECT pg_catalog.encode(message, 'base64') AS message FROM ({query}) AS sent"
@@ -179,17 +212,18 @@ impl Link {
     /// Hands the messages to `each` that answer what was sent, if something was.
     pub fn receive(&mut self, each: &mut dyn FnMut(&[u8])) {
         let Some(query) = self.sent.take() else { return };
-        let Some(Place { connection, dblink }) = &self.place else {
-            return messages_of(&query, each);
-        };
+        let Some(place) = &self.place else { return messages_of(&query, each) };
+        let Place { connection, dblink, .. } = place;
         let receive = format!(
             "SELECT pg_catalog.decode(message, 'base64') AS message \
              FROM {dblink}.dblink_get_result({}) AS received(message text)",
             literal(connection)
         );
-        messages_of(&receive, each);
-        // dblink wants to be asked until there is nothing, before it sends again.
-        messages_of(&receive, &mut |_| ());
+        place.named(|| {
+            messages_of(&receive, each);
+            // dblink wants to be asked until there is nothing, before it sends again.
+            messages_of(&receive, &mut |_| ());
+        });
     }
 }
 

@@ -98,9 +98,6 @@ impl Parts {
             )
         }
         let call = lying.iter().any(|one| one.server.is_some()).then(Call::begin);
-        if call.is_some() {
-            hold_snapshots(&name);
-        }
         let mut found = Vec::new();
         for Lying { table, server, relation } in lying {
             let there = call.as_ref().zip(server.as_ref());
@@ -110,6 +107,9 @@ impl Parts {
                 None => relation.clone(),
             };
             found.push(Part::find(table, link, name, &relation, wanted));
+        }
+        if call.is_some() {
+            hold_snapshots(&name);
         }
         // Of several indexes, one that all parts have, or the first one.
         let alike = found.first().and_then(|(_, serving)| {
