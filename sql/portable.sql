@@ -32,7 +32,8 @@ END;
 CREATE FUNCTION near_duplicate_of(
     a_sketch bigint[], a_shingles bigint[], b_sketch bigint[], b_shingles bigint[],
     similarity double precision DEFAULT 0.7)
-  RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+  SET search_path FROM CURRENT AS $$
 DECLARE
   law record;
   agree integer := 0;

@@ -40,6 +40,14 @@ pub fn notice(message: &str, hint: &str) {
     report(PgLogLevel::NOTICE, code, message, hint);
 }
 
+/// Raises an ERROR that was caught again, with a detail.
+pub fn raise_again(code: PgSqlErrorCode, message: &str, detail: &str, hint: &str) -> ! {
+    let report = ErrorReport::new(code, sendable(message), function_name!());
+    let report = report.set_detail(sendable(&clipped(detail)));
+    let report = if hint.is_empty() { report } else { report.set_hint(sendable(hint)) };
+    std::panic::resume_unwind(Box::new(report))
+}
+
 fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
     let report = ErrorReport::new(code, sendable(&clipped(message)), function_name!());
     let report = if hint.is_empty() { report } else { report.set_hint(sendable(&clipped(hint))) };

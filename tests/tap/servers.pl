@@ -249,18 +249,44 @@ SELECT max(open), count(*) > 500 FROM (
   SELECT $call, coalesce(cardinality(dblink_get_connections()), 0) AS open OFFSET 0) x
 SQL
 }
-is(query(<<'SQL'), "2\n5", 'a cursor on an answer that waits in a file');
+# An answer of more rows than memory is for, which waits in a file: 200 copies are 19,900 pairs. It
+# is read to the end, and ended early in every way, without a warning.
+query(q{INSERT INTO doc SELECT 1000000 + i, 'one text of which there are two hundred copies here'
+	FROM generate_series(1, 200) i});
+my ($warnings, $counts) = error_and_answer(<<'SQL');
+SET client_min_messages = warning;
+SELECT count(*), count(DISTINCT (a, a_table, b, b_table)) FROM simhash_pairs('doc', 1.0)
+  WHERE similarity = 1 AND a_table::regclass::text LIKE 'doc%' HAVING count(*) > 19900;
 BEGIN;
-DECLARE c CURSOR FOR SELECT 1 AS one FROM simhash_passages('doc', most => NULL);
+DECLARE c CURSOR FOR SELECT simhash_pairs('doc', 1.0) IS NULL AS one;
 FETCH 1 FROM c \gset
 SAVEPOINT s;
-MOVE 100 FROM c;
+MOVE 10000 FROM c;
 ROLLBACK TO s;
-SELECT 2;
+MOVE 5000 FROM c;
 CLOSE c;
+DECLARE c CURSOR WITH HOLD FOR SELECT simhash_pairs('doc', 1.0) IS NULL AS one;
 COMMIT;
-SELECT count(*) FROM (SELECT simhash_passages('doc', most => NULL) LIMIT 5) x;
+MOVE ALL FROM c;
+CLOSE c;
+DO $$ DECLARE pair record; seen integer := 0; BEGIN
+  FOR pair IN SELECT * FROM (SELECT simhash_pairs('doc', 1.0)) x LOOP
+    seen := seen + 1;
+    EXIT WHEN seen = 12000;
+  END LOOP;
+  BEGIN
+    FOR pair IN SELECT * FROM (SELECT simhash_pairs('doc', 1.0)) x LOOP
+      seen := seen + 1;
+      IF seen = 22000 THEN RAISE division_by_zero; END IF;
+    END LOOP;
+  EXCEPTION WHEN division_by_zero THEN NULL;
+  END;
+END $$;
+SELECT count(*) FROM (SELECT simhash_pairs('doc', 1.0) LIMIT 9000) x;
 SQL
+is($warnings, '', 'no warning of files');
+like($counts, qr/^(\d+)\|\1\n9000$/, 'an answer that waits in a file');
+query('DELETE FROM doc WHERE id > 1000000');
 
 # Who may not read the table here.
 query(<<'SQL');

@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
-use pgrx::{FromDatum, PgSqlErrorCode, function_name, pg_sys};
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::{FromDatum, PgSqlErrorCode, pg_sys};
 
 use crate::call::with_settings;
-use crate::error::raise;
+use crate::error::{raise, raise_again};
 use crate::query::{Column, Row, for_each_row_of_statement, is_text};
 
 thread_local! {
@@ -139,12 +139,8 @@ impl Place {
         };
         let detail = report.detail().map(|detail| format!("{detail}\n")).unwrap_or_default();
         let detail = format!("{detail}The server is \"{}\".", self.server);
-        let (code, message) = (report.sql_error_code(), report.message().to_owned());
-        let named = ErrorReport::new(code, message, function_name!()).set_detail(detail);
-        resume_unwind(Box::new(match report.hint() {
-            Some(hint) => named.set_hint(hint.to_owned()),
-            None => named,
-        }))
+        let hint = report.hint().unwrap_or_default();
+        raise_again(report.sql_error_code(), report.message(), &detail, hint)
     }
 }
 

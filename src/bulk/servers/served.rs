@@ -193,6 +193,33 @@ impl<'a> Roots<'a> {
     }
 }
 
+/// What is said of rows, of so many bytes at most, or of one row.
+struct Answer {
+    messages: Vec<Vec<u8>>,
+    last: Vec<u8>,
+    bytes: usize,
+    most: usize,
+}
+
+impl Answer {
+    /// Whether it has room for nothing more, behind a row.
+    fn is_full(&mut self) -> bool {
+        if self.bytes + self.last.len() >= self.most {
+            return true;
+        }
+        if self.last.len() >= MESSAGE {
+            self.bytes += self.last.len();
+            self.messages.push(std::mem::take(&mut self.last));
+        }
+        false
+    }
+
+    fn finish(mut self) -> Vec<Vec<u8>> {
+        self.messages.push(self.last);
+        self.messages
+    }
+}
+
 /// For each row, by the root of its chain: the visible version, or 0 if there is none, or no text;
 /// a hash of the text; and with `with_sets` its set of shingles. Which numbers must agree is what
 /// the index says, if it is not given. Rows behind so many bytes are left out, but never the first.
@@ -214,7 +241,7 @@ pub fn texts(
     });
     // SAFETY: the relations are open while it is used.
     let mut rows = unsafe { Roots::new(one) };
-    let (mut messages, mut message, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut answer = Answer { messages: Vec::new(), last: Vec::new(), bytes: 0, most };
     for root in tids(roots) {
         let read = rows.with_text(root, |visible, text| {
             let digest = feature_hash::<u128>(text.as_bytes());
@@ -223,22 +250,17 @@ pub fn texts(
         });
         match read {
             Some((visible, digest, set)) => {
-                message.extend(tid_bytes(visible));
-                message.extend(digest.to_le_bytes());
-                set.iter().for_each(|set| add_set(set, &mut message));
+                answer.last.extend(tid_bytes(visible));
+                answer.last.extend(digest.to_le_bytes());
+                set.iter().for_each(|set| add_set(set, &mut answer.last));
             }
-            None => message.extend(tid_bytes(0)),
+            None => answer.last.extend(tid_bytes(0)),
         }
-        if bytes + message.len() >= most {
+        if answer.is_full() {
             break;
         }
-        if message.len() >= MESSAGE {
-            bytes += message.len();
-            messages.push(std::mem::take(&mut message));
-        }
     }
-    messages.push(message);
-    messages
+    answer.finish()
 }
 
 /// For each row, as [`texts`] has it: the visible version, or 0, and the tokens that passages are
@@ -251,25 +273,20 @@ pub fn tokens(index: pg_sys::Oid, roots: &[u8], most: usize) -> Vec<Vec<u8>> {
     let mut simhasher = unsafe { PassageRecipe::of(one.rel()).simhasher(one.rel()) };
     // SAFETY: the relations are open while it is used.
     let mut rows = unsafe { Roots::new(one) };
-    let (mut messages, mut message, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut answer = Answer { messages: Vec::new(), last: Vec::new(), bytes: 0, most };
     for root in tids(roots) {
         let read = rows.with_text(root, |visible, text| {
-            message.extend(tid_bytes(visible));
-            add_tokens(&mut message, |sink| {
+            answer.last.extend(tid_bytes(visible));
+            add_tokens(&mut answer.last, |sink| {
                 simhasher.for_each_token(text, &mut interrupts(), sink);
             });
         });
         if read.is_none() {
-            message.extend(tid_bytes(0));
+            answer.last.extend(tid_bytes(0));
         }
-        if bytes + message.len() >= most {
+        if answer.is_full() {
             break;
         }
-        if message.len() >= MESSAGE {
-            bytes += message.len();
-            messages.push(std::mem::take(&mut message));
-        }
     }
-    messages.push(message);
-    messages
+    answer.finish()
 }

@@ -314,7 +314,7 @@ pub(super) fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usi
     }
 }
 
-pub(super) fn expect_count(found: usize, expected: usize) {
+fn expect_count(found: usize, expected: usize) {
     expect((found == expected).then_some(()));
 }
 

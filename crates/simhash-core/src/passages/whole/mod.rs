@@ -245,6 +245,8 @@ impl Pairs {
                 begun.expect(&self.texts, rows);
                 return Ok(Step::Nothing);
             }
+            // Its lists make room for the next ones.
+            begun.meeting = None;
             let Some(meeting) = begun.blocks.next() else { return Ok(Step::End) };
             let law = (self.law, &begun.classes);
             let lists = walk(rows, self.places, law, &meeting, None, self.memory);
