@@ -5,7 +5,7 @@ use simhash_core::whole::sharing;
 
 use super::link::bytes_literal;
 use super::messages::{self, TID, expect, message_of, tids};
-use super::texts::{ServerTexts, TOGETHER, note_version};
+use super::texts::{SHARE, ServerTexts, TOGETHER, note_version};
 use crate::bulk::progress;
 use crate::bulk::row;
 use crate::guc::work_mem;
@@ -60,7 +60,11 @@ impl Rows for ServerTexts {
     }
 
     fn expect_tokens(&mut self, places: &[u32]) {
-        self.tokens.expect(places, |place| row::table(self.places.number(place)));
+        let share = work_mem() / SHARE;
+        self.tokens.expect(places, 2 * share, |place| row::table(self.places.number(place)));
+        if self.tokens.bytes > share {
+            return;
+        }
         let parts = 0..self.parts.parts.len();
         let waiting = parts.filter(|&part| self.tokens.waits(part));
         let waiting: Vec<usize> = waiting.collect();
@@ -77,7 +81,7 @@ impl Rows for ServerTexts {
         if tokens.is_none() {
             let part = row::table(self.places.number(place));
             // Where many came that are not read yet, it comes alone.
-            let is_alone = self.tokens.bytes > work_mem() / 8;
+            let is_alone = self.tokens.bytes > work_mem() / SHARE;
             let others = self.tokens.put_first(part, place, is_alone);
             self.send_for_tokens(part);
             self.receive_tokens(part);

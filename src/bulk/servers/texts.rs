@@ -53,6 +53,9 @@ struct Sent {
 /// So many texts are expected together.
 pub(super) const TOGETHER: usize = 1 << 12;
 
+/// All parts send this share of memory at once.
+pub(super) const SHARE: usize = 8;
+
 /// So many texts are hashed by a query.
 const HASHED: usize = 1 << 13;
 
@@ -145,10 +148,9 @@ impl ServerTexts {
         self.parts.end();
     }
 
-    /// So many bytes of sets or tokens a part sends at once, or those of one text: an eighth of
-    /// memory for all parts.
+    /// So many bytes of sets or tokens a part sends at once, or those of one text.
     pub(super) fn bytes_at_once(&self) -> usize {
-        work_mem() / 8 / self.parts.parts.len().max(1)
+        work_mem() / SHARE / self.parts.parts.len().max(1)
     }
 
     /// Takes in all that a part was asked for ahead.
@@ -334,7 +336,7 @@ impl Rows for ServerTexts {
         while let Some((place, set)) = self.next_wanted(round) {
             bytes += set.as_ref().map_or(0, ShingleSet::memory);
             self.sets.insert(place, set);
-            if bytes > work_mem() / 8 {
+            if bytes > work_mem() / SHARE {
                 return self.want_no_more(round);
             }
         }

@@ -20,14 +20,17 @@ impl Tokens {
     }
 
     /// These are read next, in this order, and those that were expected before are not. What came
-    /// of them stays.
-    pub(super) fn expect(&mut self, places: &[u32], part_of: impl Fn(u32) -> usize) {
+    /// of the first ones stays, up to so many bytes.
+    pub(super) fn expect(&mut self, places: &[u32], most: usize, part_of: impl Fn(u32) -> usize) {
         let mut before = std::mem::take(&mut self.came);
         self.bytes = 0;
         self.waiting.iter_mut().for_each(VecDeque::clear);
         for &place in places {
-            match before.remove(&place) {
-                Some(came) => self.put(place, came.as_deref()),
+            match before.remove(&place).filter(|_| self.bytes <= most) {
+                Some(came) => {
+                    self.bytes += length(came.as_ref());
+                    self.came.insert(place, came);
+                }
                 None => self.waiting[part_of(place)].push_back(place),
             }
         }
@@ -48,13 +51,20 @@ impl Tokens {
     }
 
     pub(super) fn put(&mut self, place: u32, came: Option<&str>) {
-        self.bytes += came.map_or(0, str::len);
-        self.came.insert(place, came.map(Box::from));
+        let came = came.map(Box::from);
+        self.bytes += length(came.as_ref());
+        if let Some(before) = self.came.insert(place, came) {
+            self.bytes -= length(before.as_ref());
+        }
     }
 
     pub(super) fn take(&mut self, place: u32) -> Option<Option<Box<str>>> {
         let tokens = self.came.remove(&place)?;
-        self.bytes -= tokens.as_ref().map_or(0, |tokens| tokens.len());
+        self.bytes -= length(tokens.as_ref());
         Some(tokens)
     }
+}
+
+fn length(tokens: Option<&Box<str>>) -> usize {
+    tokens.map_or(0, |tokens| tokens.len())
 }
