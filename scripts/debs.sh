@@ -14,6 +14,7 @@ for major in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
   make_system "$release"
   add_packages "$release" "postgresql-$major" "postgresql-server-dev-$major" make gcc libc6-dev \
     git libclang-dev dpkg-dev python3 ca-certificates
+  add_rust "$release"
   add_checkout "$release"
   say "Compiling for PostgreSQL $major on $(name_of "$major")"
   quietly "deb-$major.log" in_checkout "$release" env SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \

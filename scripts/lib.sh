@@ -32,8 +32,13 @@ quietly() {
 if ! command -v cargo >/dev/null 2>&1 && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
   PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 fi
-# shellcheck disable=SC2034 # setup.sh compares it
-rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+# rust_needed_for VERSION: the oldest Rust that compiles for that PostgreSQL, or at all.
+rust_needed_for() {
+  local newer
+  newer=$(sed -n "s/^rust-for-pg$1 = \"\(.*\)\"/\1/p" Cargo.toml)
+  say "${newer:-$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)}"
+}
 
 # find_pg_config: prints PG_CONFIG if that is set, else the pg_config on PATH, else the newest below
 # /usr/lib/postgresql. Only one with both server and headers counts. Prints nothing when there is

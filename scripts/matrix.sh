@@ -19,6 +19,7 @@ prepare() {
   make_system "$2"
   add_packages "$2" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
     libclang-dev libipc-run-perl libgraph-perl python3-venv pkg-config procps xz-utils
+  add_rust "$2"
   if [ "$1" -lt 15 ]; then newer_pgbench "$1" "$2"; fi
   add_checkout "$2"
 }

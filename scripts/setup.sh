@@ -100,6 +100,10 @@ packaged_version() {
 # need_rust: adds the packages that bring Rust. Stops if Rust is there but too old, or if no package
 # brings a Rust that is new enough.
 need_rust() {
+  local version
+  version=$(find_pg_config)
+  if [ -n "$version" ]; then version=$(version_of "$version"); fi
+  rust_needed=$(rust_needed_for "$version")
   rust_is_new_enough && return
   if [ -n "$(rust_version)" ]; then
     local old

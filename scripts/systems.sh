@@ -4,12 +4,14 @@
 # shellcheck shell=bash
 
 # One line for each version of PostgreSQL: the release that has it, and the release's name. The
-# Debian release that has 18 is not out yet, and 26.04 is not known to older debootstraps.
+# Debian release that has 18 is not out yet, and 26.04 is not known to older debootstraps. 19 is in
+# Debian's experimental, which is a part of no release: the rest is of unstable.
 systems='14 jammy Ubuntu 22.04
 15 bookworm Debian 12
 16 noble Ubuntu 24.04
 17 trixie Debian 13
-18 forky Debian 14'
+18 forky Debian 14
+19 sid Debian unstable'
 
 # use_systems: sets systems_dir, or stops where systems cannot be made.
 use_systems() {
@@ -25,6 +27,9 @@ use_systems() {
 
 # release_of VERSION: the release that has this version of PostgreSQL; nothing if none has.
 release_of() { awk -v version="$1" '$1 == version { print $2 }' <<<"$systems"; }
+
+# version_in RELEASE: the version of PostgreSQL that this release is for.
+version_in() { awk -v release="$1" '$2 == release { print $1 }' <<<"$systems"; }
 
 # name_of VERSION: that release's name, such as Debian 12.
 name_of() { awk -v version="$1" '$1 == version { print $3, $4 }' <<<"$systems"; }
@@ -84,6 +89,11 @@ make_system() {
       say "deb http://deb.debian.org/debian-security $release-security main" \
         >"$root/etc/apt/sources.list.d/security.list"
       ;;
+    sid)
+      say "deb $mirror experimental main" >"$root/etc/apt/sources.list.d/experimental.list"
+      printf '%s\n' 'Package: *postgresql* libpq*' 'Pin: release a=experimental' \
+        'Pin-Priority: 990' >"$root/etc/apt/preferences.d/postgresql"
+      ;;
     jammy | noble)
       say "deb $mirror $release-updates main universe" >"$root/etc/apt/sources.list.d/updates.list"
       ;;
@@ -134,13 +144,24 @@ add_checkout() {
   cp -L /etc/ssl/certs/ca-certificates.crt "$systems_dir/$1/etc/ssl/certs/ca-certificates.crt"
 }
 
-# in_checkout RELEASE COMMAND...: runs it in that checkout, as builder. Rust is this machine's own.
+# has_rust_for VERSION: whether this machine's Rust compiles for that PostgreSQL.
+has_rust_for() { version_ge "$(rustc --version | cut -d' ' -f2)" "$(rust_needed_for "$1")"; }
+
+# add_rust RELEASE: installs the system's own Rust where this machine's is too old for it.
+add_rust() {
+  has_rust_for "$(version_in "$1")" || add_packages "$1" rustc cargo
+}
+
+# in_checkout RELEASE COMMAND...: runs it in that checkout, as builder. Rust is this machine's own,
+# or the system's if that is too old.
 in_checkout() {
-  local release=$1 rust
+  local release=$1 rust=
   shift
-  rust=$(rustc --print sysroot)
-  mkdir -p "$systems_dir/$release/opt/rust"
-  bind=$rust:/opt/rust in_system "$release" runuser -u builder -- \
+  if has_rust_for "$(version_in "$release")"; then
+    rust=$(rustc --print sysroot):/opt/rust
+    mkdir -p "$systems_dir/$release/opt/rust"
+  fi
+  bind=$rust in_system "$release" runuser -u builder -- \
     env --chdir=/home/builder/pg_simhash \
     HOME=/home/builder PATH=/opt/rust/bin:/usr/bin:/bin \
     SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt "$@"

@@ -1,6 +1,8 @@
 //! Every difference between PostgreSQL's major versions that this extension has to know.
 
 use std::ffi::CStr;
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+use std::ffi::c_void;
 
 use pgrx::{PgList, pg_sys};
 
@@ -117,7 +119,7 @@ pub fn reserve_settings(prefix: &CStr) {
 /// # Safety
 /// `NewGUCNestLevel` was called, and its level is ended later.
 pub unsafe fn restrict_search_path() {
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     // SAFETY: as this function's.
     unsafe {
         pg_sys::RestrictSearchPath();
@@ -128,9 +130,9 @@ pub unsafe fn restrict_search_path() {
 pub fn vacuum_delay_point() {
     // SAFETY: no lock is held (the callers' promise).
     unsafe {
-        #[cfg(feature = "pg18")]
+        #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::vacuum_delay_point(false);
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         pg_sys::vacuum_delay_point();
     }
 }
@@ -230,7 +232,7 @@ pub unsafe fn index_build_workers(
     // SAFETY: as this function's.
     unsafe {
         // From 17 the access method says that it can, and PostgreSQL asks.
-        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
         {
             (*info).ii_ParallelWorkers =
                 pg_sys::plan_create_index_workers((*heap).rd_id, (*index).rd_id);
@@ -264,16 +266,13 @@ pub unsafe fn begin_index_scan(
 ) -> pg_sys::IndexScanDesc {
     // SAFETY: as this function's.
     unsafe {
+        #[cfg(any(feature = "pg18", feature = "pg19"))]
+        let counts = std::ptr::null_mut();
         #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(
-            table,
-            index,
-            snapshot,
-            std::ptr::null_mut(),
-            conditions,
-            0,
-        );
-        #[cfg(not(feature = "pg18"))]
+        return pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0);
+        #[cfg(feature = "pg19")]
+        return pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0, NO_FLAGS);
+        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
     }
 }
@@ -318,6 +317,154 @@ pub unsafe fn check_as(query: *mut pg_sys::Query, role: pg_sys::Oid) {
     }
 }
 
+/// No flags of a scan of a table.
+#[cfg(feature = "pg19")]
+const NO_FLAGS: u32 = pg_sys::ScanOptions::SO_NONE;
+
+/// Begins a sequential scan of a table.
+///
+/// # Safety
+/// The table is open while the scan is, and the snapshot is valid.
+pub unsafe fn begin_scan(
+    table: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+) -> pg_sys::TableScanDesc {
+    let keys = std::ptr::null_mut();
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::table_beginscan(table, snapshot, 0, keys, NO_FLAGS);
+        #[cfg(not(feature = "pg19"))]
+        pg_sys::table_beginscan(table, snapshot, 0, keys)
+    }
+}
+
+/// Begins a process's part of a scan of a table by several.
+///
+/// # Safety
+/// The table is open while the scan is, and is that of the description in shared memory.
+pub unsafe fn begin_parallel_scan(
+    table: pg_sys::Relation,
+    shared: pg_sys::ParallelTableScanDesc,
+) -> pg_sys::TableScanDesc {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::table_beginscan_parallel(table, shared, NO_FLAGS);
+        #[cfg(not(feature = "pg19"))]
+        pg_sys::table_beginscan_parallel(table, shared)
+    }
+}
+
+/// Begins to fetch rows of a table by their TIDs as an index has them.
+///
+/// # Safety
+/// The table is open while they are fetched.
+pub unsafe fn begin_fetch(table: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::table_index_fetch_begin(table, NO_FLAGS);
+        #[cfg(not(feature = "pg19"))]
+        pg_sys::table_index_fetch_begin(table)
+    }
+}
+
+/// What is called for each relation that the planner looks up.
+#[cfg(feature = "pg19")]
+pub type RelationHook = pg_sys::build_simple_rel_hook_type;
+#[cfg(not(feature = "pg19"))]
+pub type RelationHook = pg_sys::get_relation_info_hook_type;
+
+/// Where it is.
+pub fn relation_hook() -> *mut RelationHook {
+    #[cfg(feature = "pg19")]
+    return &raw mut pg_sys::build_simple_rel_hook;
+    #[cfg(not(feature = "pg19"))]
+    &raw mut pg_sys::get_relation_info_hook
+}
+
+/// What fills a segment of shared memory that was not there.
+#[cfg(feature = "pg19")]
+type Begins = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+#[cfg(any(feature = "pg17", feature = "pg18"))]
+type Begins = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// A segment of shared memory, by its name. It is there as long as the process.
+///
+/// # Safety
+/// In a transaction. Whoever asks for the name asks for so many bytes, and `begins` fills them.
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+pub unsafe fn named_segment(name: &CStr, bytes: usize, begins: Begins) -> *mut c_void {
+    let (name, mut found) = (name.as_ptr(), false);
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::GetNamedDSMSegment(
+            name,
+            bytes,
+            Some(begins),
+            &mut found,
+            std::ptr::null_mut(),
+        );
+        #[cfg(not(feature = "pg19"))]
+        pg_sys::GetNamedDSMSegment(name, bytes, Some(begins), &mut found)
+    }
+}
+
+/// The number of a new kind of lock.
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+pub fn new_tranche(name: &'static CStr) -> i32 {
+    // SAFETY: the name stays.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::LWLockNewTrancheId(name.as_ptr());
+        #[cfg(not(feature = "pg19"))]
+        {
+            let _ = name;
+            pg_sys::LWLockNewTrancheId()
+        }
+    }
+}
+
+/// Has this process call a kind of lock by its name. From 19 on all do that know its number.
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+pub fn name_tranche(number: u16, name: &'static CStr) {
+    #[cfg(not(feature = "pg19"))]
+    // SAFETY: the name stays.
+    unsafe {
+        pg_sys::LWLockRegisterTranche(i32::from(number), name.as_ptr());
+    }
+    #[cfg(feature = "pg19")]
+    let _ = (number, name);
+}
+
+/// Plans a query.
+///
+/// # Safety
+/// The query was analyzed and rewritten, from this text. The values are null or its parameters'.
+pub unsafe fn plan_query(
+    query: *mut pg_sys::Query,
+    text: &CStr,
+    values: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg19")]
+        return pg_sys::pg_plan_query(query, text.as_ptr(), 0, values, std::ptr::null_mut());
+        #[cfg(not(feature = "pg19"))]
+        pg_sys::pg_plan_query(query, text.as_ptr(), 0, values)
+    }
+}
+
+/// The number of a place in the WAL as pages have it.
+pub fn page_lsn(lsn: pg_sys::XLogRecPtr) -> pg_sys::PageXLogRecPtr {
+    #[cfg(feature = "pg19")]
+    return pg_sys::PageXLogRecPtr { lsn: lsn.rotate_left(u32::BITS) };
+    #[cfg(not(feature = "pg19"))]
+    pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 }
+}
+
 /// Runs a statement to its end.
 ///
 /// # Safety
@@ -326,9 +473,9 @@ pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
     let forward = pg_sys::ScanDirection::ForwardScanDirection;
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(feature = "pg18")]
+        #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::ExecutorRun(query, forward, 0);
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         pg_sys::ExecutorRun(query, forward, 0, true);
     }
 }
@@ -343,14 +490,14 @@ pub unsafe fn expect_recent_snapshot(
     rel: pg_sys::Relation,
     page: *const u8,
 ) {
-    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
     // SAFETY: as this function's.
     unsafe {
         if pg_sys::old_snapshot_threshold >= 0 {
             pg_sys::TestForOldSnapshot(snapshot, rel, page.cast_mut().cast());
         }
     }
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     let _ = (snapshot, rel, page);
 }
 
@@ -359,14 +506,14 @@ pub unsafe fn expect_recent_snapshot(
 /// # Safety
 /// `desc` is a scan that was begun.
 pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
-    #[cfg(feature = "pg18")]
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
     // SAFETY: as this function's; the counters are null or the executor's.
     unsafe {
         if let Some(counters) = (*desc).instrument.as_mut() {
             counters.nsearches += 1;
         }
     }
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     let _ = desc;
 }
 
@@ -375,12 +522,12 @@ pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
 /// # Safety
 /// `path` is the planner's, and its costs are being estimated.
 pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
-    #[cfg(feature = "pg18")]
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
     // SAFETY: as this function's.
     unsafe {
         (*path).path.disabled_nodes += 100;
     }
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     let _ = path;
 }
 
@@ -411,9 +558,9 @@ pub unsafe fn attribute(
 ) -> *const pg_sys::FormData_pg_attribute {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(feature = "pg18")]
+        #[cfg(any(feature = "pg18", feature = "pg19"))]
         return pg_sys::TupleDescAttr(descriptor, column as i32);
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         (*descriptor).attrs.as_ptr().add(column)
     }
 }
@@ -425,9 +572,9 @@ pub unsafe fn attribute(
 pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
         return pg_sys::estimate_array_length(root, array);
-        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
         {
             let _ = root;
             f64::from(pg_sys::estimate_array_length(array))
@@ -450,10 +597,10 @@ pub fn holder_of(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE) -> Option<pg_sys
         if prepared != pg_sys::InvalidTransactionId {
             return Some(prepared);
         }
-        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
         let process =
             (holder.procNumber >= 0).then(|| pg_sys::ProcNumberGetProc(holder.procNumber));
-        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
         let process = (holder.backendId > 0).then(|| BackendIdGetProc(holder.backendId));
         let transaction = process?.as_ref()?.xid;
         (transaction != pg_sys::InvalidTransactionId).then_some(transaction)
@@ -467,7 +614,7 @@ unsafe extern "C-unwind" {
         has_more: *mut bool,
     ) -> pg_sys::TransactionId;
     // storage/sinvaladt.h, which pgrx does not bind.
-    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
     fn BackendIdGetProc(backend: i32) -> *mut pg_sys::PGPROC;
 }
 

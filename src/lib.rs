@@ -12,6 +12,9 @@
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("pg_simhash is for 64-bit little-endian processors: it is tested on no others");
 
+#[cfg(feature = "pg19")]
+extern crate pgrx19 as pgrx;
+
 mod advisory;
 mod am;
 mod bulk;

@@ -24,7 +24,7 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
     // Scans without a condition return every row, those without a fingerprint last.
     routine.amoptionalkey = true;
     routine.amsearchnulls = true;
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     {
         routine.amcanbuildparallel = true;
     }

@@ -10,6 +10,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::row;
 use super::target::OpenedAll;
 use crate::am::opened::Opened;
+use crate::compat;
 use crate::error::raise;
 use crate::storage::{IndexRel, check_for_interrupts};
 use crate::types::tid;
@@ -32,7 +33,7 @@ impl Heap {
         // SAFETY: the heap is open; a function called by a query has an active snapshot.
         unsafe {
             Self {
-                fetch: pg_sys::table_index_fetch_begin(opened.heap),
+                fetch: compat::begin_fetch(opened.heap),
                 slot: pg_sys::table_slot_create(opened.heap, std::ptr::null_mut()),
                 snapshot: pg_sys::GetActiveSnapshot(),
                 heap: opened.heap,

@@ -267,7 +267,7 @@ unsafe fn roots_of_page(heap: pg_sys::Relation, page: u32, mut each: impl FnMut(
             return;
         }
         let buffer = pg_sys::ReadBuffer(heap, page);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as _);
         pg_sys::heap_get_root_tuples(pg_sys::BufferGetPage(buffer), roots.as_mut_ptr());
         pg_sys::UnlockReleaseBuffer(buffer);
     }

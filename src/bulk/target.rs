@@ -21,6 +21,7 @@ use crate::am::texts::Recipe;
 use crate::catalog::inheritance::{all_inheritors, is_partitioned};
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::check_rows_are_all;
+use crate::compat;
 use crate::error::{raise, warn};
 use crate::storage;
 
@@ -378,12 +379,7 @@ fn predicate_lock(opened: &Opened) {
     unsafe {
         if pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 {
             let snapshot = pg_sys::GetActiveSnapshot();
-            pg_sys::table_endscan(pg_sys::table_beginscan(
-                opened.heap,
-                snapshot,
-                0,
-                std::ptr::null_mut(),
-            ));
+            pg_sys::table_endscan(compat::begin_scan(opened.heap, snapshot));
         }
     }
 }

@@ -156,7 +156,7 @@ unsafe fn begin(header: *mut Header, tranche: i32) {
 
 /// Before PostgreSQL 17 there is shared memory only for libraries that the postmaster loads, which
 /// asks for it then: it makes the board, and backends inherit where that is.
-#[cfg(not(any(feature = "pg17", feature = "pg18")))]
+#[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
 mod memory {
     use std::sync::OnceLock;
 
@@ -228,27 +228,36 @@ mod memory {
 
 /// From PostgreSQL 17 on the first session that asks makes the board, in a segment that lasts until
 /// the server stops, or starts again after a crash.
-#[cfg(any(feature = "pg17", feature = "pg18"))]
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 mod memory {
+    use std::ffi::c_void;
+
     use super::*;
+    use crate::compat;
 
     pub fn install() {}
 
+    #[cfg(not(feature = "pg19"))]
     #[pg_guard]
-    unsafe extern "C-unwind" fn begins(memory: *mut std::ffi::c_void) {
+    unsafe extern "C-unwind" fn begins(memory: *mut c_void) {
         // SAFETY: the memory of the segment, under a lock of PostgreSQL's.
-        unsafe { begin(memory.cast(), pg_sys::LWLockNewTrancheId()) };
+        unsafe { begin(memory.cast(), compat::new_tranche(NAME)) };
+    }
+
+    #[cfg(feature = "pg19")]
+    #[pg_guard]
+    unsafe extern "C-unwind" fn begins(memory: *mut c_void, _argument: *mut c_void) {
+        // SAFETY: as above.
+        unsafe { begin(memory.cast(), compat::new_tranche(NAME)) };
     }
 
     pub fn is_there() -> bool {
         if HEADER.load(Ordering::Relaxed).is_null() {
             // SAFETY: in a transaction. The segment is mapped as long as this process lives.
             unsafe {
-                let mut found = false;
-                let segment =
-                    pg_sys::GetNamedDSMSegment(NAME.as_ptr(), bytes(), Some(begins), &mut found);
+                let segment = compat::named_segment(NAME, bytes(), begins);
                 let header = segment.cast::<Header>();
-                pg_sys::LWLockRegisterTranche(i32::from((*header).lock.tranche), NAME.as_ptr());
+                compat::name_tranche((*header).lock.tranche, NAME);
                 HEADER.store(header, Ordering::Relaxed);
             }
         }

@@ -20,7 +20,7 @@ use super::run_as::{as_role, in_search_path};
 use super::sql::Parameter;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
-use crate::compat::{analyze_and_rewrite, check_as, run_executor};
+use crate::compat::{analyze_and_rewrite, check_as, plan_query, run_executor};
 use crate::error::raise;
 use crate::family::snapshot;
 use crate::types::text::utf8_to_server;
@@ -169,7 +169,7 @@ impl Access {
                 self.refuse()
             }
             self.lend(query);
-            pg_sys::pg_plan_query(query, text.as_ptr(), 0, values)
+            plan_query(query, text, values)
         }
     }
 

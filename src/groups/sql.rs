@@ -69,7 +69,7 @@ impl Equal {
             } else {
                 // Of any length: "character" and "bit" are of one.
                 let as_such = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;
-                let name = pg_sys::format_type_extended(left, -1, as_such as pg_sys::bits16);
+                let name = pg_sys::format_type_extended(left, -1, as_such as u16);
                 format!("::{}", shown(CStr::from_ptr(name)))
             };
             let schema = pg_sys::quote_identifier(schema);

@@ -16,26 +16,29 @@ use super::nodes::{Rewritten, both, int8_const, within_ball, within_call};
 use super::order;
 use super::pattern::{Comparison, Pattern};
 use super::values::Values;
+use crate::compat;
 use crate::guc;
 use crate::memory;
 
-// The order of calls, in PostgreSQL 14 to 18: relations of the jointree, quals are distributed,
+// The order of calls, in PostgreSQL 14 to 19: relations of the jointree, quals are distributed,
 // partitions and members of UNION ALL.
 
 /// The hook that was there before, to be called first.
-static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
+static PREVIOUS: OnceLock<compat::RelationHook> = OnceLock::new();
 
 /// Must be called once, from `_PG_init`.
 pub fn install() {
     // SAFETY: a backend is single-threaded, and hooks are set while a library is loaded.
     unsafe {
-        PREVIOUS.get_or_init(|| pg_sys::get_relation_info_hook);
-        pg_sys::get_relation_info_hook = Some(relation_info_hook);
+        let hook = compat::relation_hook();
+        PREVIOUS.get_or_init(|| *hook);
+        *hook = Some(relation_hook);
     }
 }
 
+#[cfg(not(feature = "pg19"))]
 #[pg_guard]
-unsafe extern "C-unwind" fn relation_info_hook(
+unsafe extern "C-unwind" fn relation_hook(
     root: *mut pg_sys::PlannerInfo,
     relation: pg_sys::Oid,
     inherited: bool,
@@ -46,6 +49,33 @@ unsafe extern "C-unwind" fn relation_info_hook(
         if let Some(Some(previous)) = PREVIOUS.get() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, relation, inherited, rel));
         }
+        look_at(root, rel);
+    }
+}
+
+/// From 19 on it is called for what is no table, too.
+#[cfg(feature = "pg19")]
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_hook(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: the arguments are the planner's, and passed on as they came.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS.get() {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, entry));
+        }
+        if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
+            look_at(root, rel);
+        }
+    }
+}
+
+/// What is done when the planner has looked a relation up, and its quals are not its own yet.
+unsafe fn look_at(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the arguments are the hook's.
+    unsafe {
         if !guc::rewrite_enabled() {
             return;
         }

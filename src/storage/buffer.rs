@@ -130,7 +130,7 @@ impl Pinned {
         order::expect_none("a page");
         let buffer = ManuallyDrop::new(self).0;
         // SAFETY: the buffer is pinned.
-        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32) };
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as _) };
         order::locked(buffer);
         Shared(buffer)
     }
@@ -144,7 +144,7 @@ impl Pinned {
     fn wait_exclusive(self) -> Exclusive {
         let buffer = ManuallyDrop::new(self).0;
         // SAFETY: the buffer is pinned.
-        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) };
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as _) };
         order::locked(buffer);
         Exclusive(buffer)
     }
@@ -181,7 +181,7 @@ impl Shared {
         let buffer = ManuallyDrop::new(self).0;
         order::unlocked(buffer);
         // SAFETY: the guard held the lock.
-        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as _) };
         Pinned(buffer)
     }
 }

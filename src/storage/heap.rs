@@ -21,7 +21,7 @@ pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::He
         }
         let (number, offset) = tid::parts(tid);
         let buffer = pg_sys::ReadBuffer(table, number);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as _);
         let page = pg_sys::BufferGetPage(buffer);
         let mut header = None;
         if offset >= 1 && offset <= pg_sys::PageGetMaxOffsetNumber(page) {

@@ -142,8 +142,7 @@ unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
     // SAFETY: the caller has the page exclusively locked; pd_lsn is the header's first field.
     unsafe {
         let header = pg_sys::BufferGetBlock(locked.buffer()).cast::<pg_sys::PageHeaderData>();
-        (*header).pd_lsn =
-            pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+        (*header).pd_lsn = compat::page_lsn(lsn);
     }
 }
 

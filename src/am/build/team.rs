@@ -126,7 +126,7 @@ impl Team {
     /// `heap` is the open table.
     pub unsafe fn scan(&self, heap: pg_sys::Relation) -> pg_sys::TableScanDesc {
         // SAFETY: as this function's.
-        unsafe { pg_sys::table_beginscan_parallel(heap, self.chunks.scan) }
+        unsafe { compat::begin_parallel_scan(heap, self.chunks.scan) }
     }
 
     /// Raises an error if a worker that was launched did not start: nobody may wait for it.

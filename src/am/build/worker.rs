@@ -13,6 +13,7 @@ use super::stretches::Writing;
 use crate::am::kind::open;
 use crate::am::options::Options;
 use crate::call::parallel::show_query;
+use crate::compat;
 use crate::storage::{IndexRel, family, with_key_type};
 
 /// A worker's whole life. PostgreSQL calls it by its name.
@@ -41,7 +42,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
         let worker = pg_sys::ParallelWorkerNumber as usize;
         let slot = &*slots.add(worker);
         let index = IndexRel::new(rel);
-        let scan = pg_sys::table_beginscan_parallel(heap, scan);
+        let scan = compat::begin_parallel_scan(heap, scan);
         with_key_type!(family(index), K => work::<K>(heap, index, chunks, slot, scan, worker));
         pg_sys::InstrEndParallelQuery(buffer_usage.add(worker), wal_usage.add(worker));
 
