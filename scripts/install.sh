@@ -34,6 +34,10 @@ for dir in "$root$pkglibdir" "$root$sharedir/extension"; do
   while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
   [ -w "$dir" ] || die "no permission to write to $dir: sudo make install PG_CONFIG=$PG_CONFIG"
 done
+# Debug symbols are ten times as large as the code. They stay with what was built.
+stripped=$(mktemp)
+trap 'rm -f "$stripped"' EXIT
+if strip --strip-unneeded -o "$stripped" "$library" 2>/dev/null; then library=$stripped; fi
 install_tree "$root" "$pkglibdir" "$sharedir"
 say "Installed into $root$pkglibdir and $root$sharedir/extension;" \
   "in a database: CREATE EXTENSION pg_simhash;"

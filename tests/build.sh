@@ -125,6 +125,19 @@ check 'with cargo it is built again' says '^Compiling'
 check 'and installed' cmp "$library" "$installed"
 touch -d '1 hour ago' src/lib.rs
 
+# Of a library that is one.
+cp "$library" "$tmp/before"
+cc -g -shared -fPIC -x c -o "$library" - <<<'int answer(void) { return 42; }'
+path=$without_cargo
+run "${install_it[@]}"
+path=$with_cargo
+sections() { readelf --wide --sections "$1"; }
+check 'debug symbols stay with what was built' grep -q '\.debug_info' <(sections "$library")
+check 'and are not installed' not grep -q '\.debug_info' <(sections "$installed")
+check 'names that PostgreSQL looks for are' grep -q ' answer$' <(nm --dynamic "$installed")
+mv "$tmp/before" "$library"
+run "${install_it[@]}"
+
 # No room on the disk: files may have a million bytes, and the library has three million.
 cp "$installed" "$tmp/before"
 head -c 3000000 /dev/urandom >"$library"
