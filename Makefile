@@ -2,7 +2,7 @@
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
 .PHONY: build help install uninstall deb debs deb-test deb-repeat rpm rpm-test demo demo-stop \
-	test clients wheel matrix citus fuzz soak bench evaluate lint clean
+	test clients wheel release matrix citus fuzz soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -24,6 +24,9 @@ help:
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
 	@echo 'make clients    the examples of docs/clients.md, and the tests of clients/python'
 	@echo 'make wheel      wheels of clients/python for x86-64 and arm64 in target/wheels, tested'
+	@echo 'make release    everything that a release of the checked out tag consists of, in'
+	@echo '                target/release-N: made twice, compared, installed and removed, as root'
+	@echo '                (VERSIONS="15 19", FORMS="wheels crate pgxn image packages": only these)'
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
 	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
@@ -88,6 +91,9 @@ clients:
 wheel:
 	@scripts/setup.sh test
 	@scripts/wheel.sh
+
+release:
+	@scripts/release.sh
 
 matrix:
 	@scripts/matrix.sh

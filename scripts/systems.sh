@@ -68,6 +68,7 @@ make_system() {
   case $release in
     jammy | noble)
       mirror=http://archive.ubuntu.com/ubuntu components=main,universe
+      [ "$(dpkg --print-architecture)" = amd64 ] || mirror=http://ports.ubuntu.com/ubuntu-ports
       script=/usr/share/debootstrap/scripts/gutsy
       keyring=$(ubuntu_keyring)
       ;;

@@ -228,6 +228,7 @@ stop_everything() {
 start_least() {
   (
     trap stop_cluster EXIT
+    # shellcheck disable=SC2030 # of this server only
     data='' socket=''
     start_cluster least-cluster "max_prepared_transactions = 5"
     suite_least
@@ -254,6 +255,7 @@ for suite in $suites; do
   esac
   case $suite in
     regress | isolation | clients)
+      # shellcheck disable=SC2031 # that of start_least is another
       [ -n "${socket:-}" ] || start_cluster test-cluster "max_prepared_transactions = 5"
       ;;
     tap) finish_least ;;

@@ -10,7 +10,7 @@ import sys
 # Where the version is, as the pattern's second group.
 PLACES = (
     ("pg_simhash.control", r"^(default_version = ')([^']*)"),
-    ("Cargo.toml", r'^(version = ")([^"]*)'),
+    ("Cargo.toml", r'^(version = ")(\d[^"]*)'),
     ("Cargo.lock", r'^(name = "(?:pg_simhash|simhash-[a-z]+)"\nversion = ")([^"]*)'),
     ("src/lib.rs", r"(pg_simhash--)([0-9.]+\d)(?=\.sql)"),
     ("META.json", r'^(  "version": ")([^"]*)'),

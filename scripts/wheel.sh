@@ -36,10 +36,10 @@ clean=target/venv-wheel-test
 rm -rf "$clean"
 python3 -m venv "$clean"
 wheel=$(ls "$out"/pg_simhash-*manylinux*"$(uname -m)".whl)
-extras=test
-if command -v java >/dev/null 2>&1; then extras=test,spark; fi
+extras="test"
+if command -v java >/dev/null 2>&1; then extras="test,spark"; fi
 say "Testing $(basename "$wheel")"
-quietly wheel-install.log "$clean/bin/python" -m pip install --quiet "$wheel[$extras]" \
+quietly wheel-install.log "$clean/bin/python" -m pip install --quiet "${wheel}[$extras]" \
   mypy pandas-stubs pyarrow-stubs
 tests=clients/python/tests
 "$clean/bin/python" -m pytest -q -p no:cacheprovider -W ignore -c clients/python/pyproject.toml \

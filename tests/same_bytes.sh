@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Whether packages are the same, byte for byte, when they are made twice: here, and from a clone in
-# another directory with another home of Cargo. Of what is committed. Ends with "N passed, N
-# failed".
-# usage: tests/same_bytes.sh; PG_CONFIG as for make
+# another directory with another home of Cargo. Of what is committed; RPMs only where there is
+# rpmbuild. Ends with "N passed, N failed".
+# usage: tests/same_bytes.sh; PG_CONFIG as for make; KEEP=DIR: the second ones are put there
 . "$(dirname "$0")/../scripts/lib.sh"
 . scripts/packages.sh
 [ -z "$(git status --porcelain -- src crates sql scripts Cargo.toml Cargo.lock build.rs)" ] ||
@@ -18,14 +18,22 @@ for part in cache index; do
   cp -R "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$tmp/cargo/registry/"
 done
 
-scripts/deb.sh
+make_all() {
+  scripts/deb.sh
+  if command -v rpmbuild >/dev/null 2>&1; then scripts/rpm.sh; fi
+}
+make_all
 (
   cd "$tmp/another/directory"
   unset SOURCE_DATE_EPOCH
-  CARGO_HOME=$tmp/cargo scripts/deb.sh
+  CARGO_HOME=$tmp/cargo make_all
 )
-for file in "$packages_dir/postgresql-$pg_major-pg-simhash"*"_$version-$revision"_*.deb; do
-  if cmp "$file" "$tmp/another/directory/target/packages/${file##*/}"; then
+again=$tmp/another/directory/target/packages
+if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP" && cp "$again"/* "$KEEP/"; fi
+for file in "$packages_dir/postgresql-$pg_major-pg-simhash"*"_$version-$revision"_*.deb \
+  "$packages_dir/pg_simhash_$pg_major"-*"$version-$revision".*.rpm; do
+  [ -f "$file" ] || continue
+  if cmp "$file" "$again/${file##*/}"; then
     passed=$((passed + 1))
     say "ok ${file##*/} is the same"
   else

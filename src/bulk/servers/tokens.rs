@@ -28,7 +28,7 @@ impl Tokens {
         for &place in places {
             match before.remove(&place).filter(|_| self.bytes <= most) {
                 Some(came) => {
-                    self.bytes += length(came.as_ref());
+                    self.bytes += length(came.as_deref());
                     self.came.insert(place, came);
                 }
                 None => self.waiting[part_of(place)].push_back(place),
@@ -52,19 +52,19 @@ impl Tokens {
 
     pub(super) fn put(&mut self, place: u32, came: Option<&str>) {
         let came = came.map(Box::from);
-        self.bytes += length(came.as_ref());
+        self.bytes += length(came.as_deref());
         if let Some(before) = self.came.insert(place, came) {
-            self.bytes -= length(before.as_ref());
+            self.bytes -= length(before.as_deref());
         }
     }
 
     pub(super) fn take(&mut self, place: u32) -> Option<Option<Box<str>>> {
         let tokens = self.came.remove(&place)?;
-        self.bytes -= length(tokens.as_ref());
+        self.bytes -= length(tokens.as_deref());
         Some(tokens)
     }
 }
 
-fn length(tokens: Option<&Box<str>>) -> usize {
-    tokens.map_or(0, |tokens| tokens.len())
+fn length(tokens: Option<&str>) -> usize {
+    tokens.map_or(0, str::len)
 }
