@@ -208,6 +208,41 @@ is((error_and_answer("SELECT a IS NULL FROM simhash_passages('doc') LIMIT 1;
 	SELECT coalesce(cardinality(dblink_get_connections()), 0)"))[1],
 	"f\n0", 'and the connections are closed');
 
+# Memory: 1,500 texts of 40 kB, neighbours with 30 words in common, of which each is compared with
+# others. What waits to be compared is not all of them, and not more from part to part.
+$shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 1;
+CREATE FUNCTION words(n integer) RETURNS text LANGUAGE sql VOLATILE AS
+  \$\$ SELECT string_agg((random() * 1e9)::int8::text, ' ') FROM generate_series(1, n) i \$\$;
+CREATE TABLE long AS SELECT 2 * i + $_ AS id, words(2000) || ' ' ||
+    (SELECT string_agg(md5((i / 2 * 1000 + j)::text), ' ') FROM generate_series(1, 30) j)
+    || ' ' || words(2000) AS body
+  FROM generate_series(1, 750) i;
+CREATE INDEX ON long USING simhash (body text_passage_ops);
+SQL
+query(<<"SQL");
+CREATE TABLE long (id bigint, body text) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE long0 PARTITION OF long FOR VALUES IN (0) SERVER "Shard 0"
+  OPTIONS (table_name 'long');
+CREATE FOREIGN TABLE long1 PARTITION OF long FOR VALUES IN (1) SERVER "Shard 1"
+  OPTIONS (table_name 'long');
+SQL
+SKIP:
+{
+	skip 'no /proc here', 1 if !-r '/proc/self/status';
+	my $grown = query(<<'SQL');
+SET simhash.work_mem = '16MB';
+CREATE FUNCTION most() RETURNS integer LANGUAGE sql VOLATILE AS
+  $$ SELECT substring(pg_read_file('/proc/self/status')
+    FROM 'VmHWM:\s*(\d+) kB')::integer / 1024 $$;
+SELECT count(*) FROM simhash_passages('doc', words => 20, most => 10) \gset small_
+SELECT most() AS before \gset
+SELECT count(*) AS pairs FROM simhash_passages('long') \gset
+SELECT :pairs || ' ' || (most() - :before <= 30) || ' ' || most() - :before;
+SQL
+	like($grown, qr/^2246 true /, 'what waits is bounded');
+	note $grown;
+}
+
 # Early ends, and two at a time, leave nothing behind.
 is(query(<<'SQL'), "3\n1\n1\n2\n0", 'two calls at a time, and what they leave');
 SELECT count(*) FROM (SELECT * FROM simhash_pairs('doc', 0.7) LIMIT 3) x;

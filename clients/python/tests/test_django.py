@@ -92,6 +92,173 @@ def operations():
     return migrations.CreateModel("Article", named, options), simhash.SimhashExtension()
 
 
+@pytest.fixture(scope="module")
+def posts(shop):
+    """Models of texts, made by a migration: one whose near-duplicates are refused, within a board,
+    and one where a generated fingerprint decides."""
+    from django.db import connection, migrations, models
+    from django.db.migrations.state import ProjectState
+
+    from pg_simhash import django as simhash
+
+    body = ("body", models.TextField())
+    key = ("id", models.BigAutoField(primary_key=True))
+    near = simhash.NearDuplicateConstraint(
+        "body",
+        similarity=0.6,
+        scope=["board"],
+        config={"numbers": "same"},
+        name="post_near",
+        condition=models.Q(draft=False),
+        violation_error_message="It is there already: %(original)s (%(name)s)",
+    )
+    made = models.GeneratedField(
+        expression=simhash.MinHash64("body"), output_field=simhash.Fingerprint64Field(null=True),
+        db_persist=True,
+    )
+    same = simhash.SimhashExclusionConstraint(name="same", expressions=[("fp", "~=")])
+    board = ("board", models.IntegerField(null=True))
+    draft = ("draft", models.BooleanField(default=False))
+    index = simhash.SimhashIndex(
+        fields=["body"], name="post_body", similarity=0.5, config={"numbers": "same"}
+    )
+    create = [
+        migrations.CreateModel("Post", [key, body, board, draft], {"constraints": [near]}),
+        migrations.CreateModel("Made", [key, body, ("fp", made)], {"constraints": [same]}),
+        migrations.AddIndex("Post", index),
+    ]
+    before = ProjectState()
+    states = [before]
+    for operation in create:
+        states.append(states[-1].clone())
+        operation.state_forwards("forum", states[-1])
+    with connection.schema_editor() as editor:
+        for operation, old, new in zip(create, states, states[1:]):
+            operation.database_forwards("forum", editor, old, new)
+    apps = states[-1].apps
+    yield apps.get_model("forum", "Post"), apps.get_model("forum", "Made")
+    with connection.schema_editor() as editor:
+        for operation, old, new in reversed(list(zip(create, states, states[1:]))):
+            operation.database_backwards("forum", editor, new, old)
+
+
+FOX = "The quick brown fox jumps over the lazy dog while the farmer watches from the old fence"
+NEAR = FOX.replace("farmer watches", "farmers watch")
+
+
+def form_of(model, **values):
+    from django import forms
+
+    named = [name for name in values if name != "instance"]
+    form_class = forms.modelform_factory(model, fields=named)
+    return form_class(values, instance=values.get("instance"))
+
+
+def test_a_form_names_the_original(posts):
+    from django.core.exceptions import ValidationError
+
+    post, _ = posts
+    post.objects.all().delete()
+    first = post.objects.create(body=FOX, board=1)
+    form = form_of(post, body=NEAR, board=1)
+    assert not form.is_valid()
+    [error] = form.non_field_errors().as_data()
+    assert error.params == {"name": "post_near", "original": first.pk}
+    assert form.non_field_errors() == [f"It is there already: {first.pk} (post_near)"]
+    for values in ({"body": NEAR, "board": 2}, {"body": NEAR}, {"body": FOX + " 7", "board": 1},
+                   {"body": NEAR, "board": 1, "draft": True}):
+        assert form_of(post, **values).is_valid(), values
+    # A row is not near itself.
+    assert form_of(post, body=NEAR, board=1, instance=first).is_valid()
+    with pytest.raises(ValidationError, match="It is there already"):
+        post(body=NEAR, board=1).full_clean()
+    with pytest.raises(ValidationError):
+        post(body=NEAR, board=1).validate_constraints()
+
+
+def test_a_generated_field_is_asked_for(posts):
+    _, made = posts
+    made.objects.all().delete()
+    first = made.objects.create(body=FOX)
+    form = form_of(made, body=FOX.upper())
+    assert not form.is_valid()
+    [error] = form.non_field_errors().as_data()
+    assert error.params["original"] == first.pk
+    assert form_of(made, body="of something else altogether, and long enough").is_valid()
+
+
+def test_who_comes_second_is_refused_with_the_original(posts):
+    from django.core.exceptions import ValidationError
+    from django.db import IntegrityError
+
+    from pg_simhash.django import save_or_refuse
+
+    post, _ = posts
+    post.objects.all().delete()
+    first = post(body=FOX, board=1)
+    save_or_refuse(first)
+    with pytest.raises(ValidationError) as refused:
+        save_or_refuse(post(body=NEAR, board=1))
+    assert refused.value.params["original"] == first.pk
+    with pytest.raises(IntegrityError):  # by something else
+        save_or_refuse(post(body=None))
+    assert post.objects.count() == 1
+
+
+def test_texts_are_looked_up_by_the_index(posts):
+    from django.db import connection, transaction
+    from django.db.models import F
+
+    from pg_simhash.django import MinHash128, NearDuplicate, TextSimilarity
+
+    post, _ = posts
+    post.objects.all().delete()
+    texts = [FOX, NEAR, "100 % of it, it's said: something else altogether"]
+    for i, text in enumerate(texts):
+        post.objects.create(body=text, board=i)
+    numbers = {"numbers": "same"}
+    assert post.objects.filter(body__near=FOX).get().body == FOX
+    assert post.objects.filter(body__near=(FOX, 0.6)).count() == 2
+    assert post.objects.filter(body__near=(NEAR, 0.9)).get().body == NEAR
+    assert post.objects.filter(body__near=(texts[2], 0.9, numbers)).get().body == texts[2]
+    assert post.objects.exclude(body__near=(FOX, 0.6)).get().body == texts[2]
+    assert post.objects.filter(NearDuplicate("body", F("body"), 1)).count() == 3
+    near = post.objects.annotate(similarity=TextSimilarity("body", FOX)).order_by("-similarity")
+    found = [(row.body, round(row.similarity, 2)) for row in near]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT round(text_similarity(%s, %s)::numeric, 2)", [FOX, NEAR])
+        assert found == [(FOX, 1.0), (NEAR, float(cursor.fetchone()[0])), (texts[2], 0.0)]
+        cursor.execute("SELECT minhash128(%s)::text", [FOX])
+        by_sql = cursor.fetchone()[0]
+        assert str(post.objects.annotate(m=MinHash128("body")).get(body=FOX).m) == by_sql
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for given in (FOX, 0.7, numbers), (FOX, 0.5, numbers):
+            assert "post_body" in post.objects.filter(body__near=given).explain()
+        cursor.execute("SELECT pg_get_indexdef('post_body'::regclass)")
+        definition = cursor.fetchone()[0]
+        assert "similarity='0.5'" in definition and "numbers" in definition
+
+
+def test_migrations_write_what_was_declared():
+    from django.db.migrations.writer import MigrationWriter
+
+    from pg_simhash import django as simhash
+
+    constraint = simhash.NearDuplicateConstraint(
+        "body", similarity=0.8, name="near", scope=["board"], config={"shingle": 3}
+    )
+    index = simhash.SimhashIndex(fields=["body"], name="i", similarity=0.5, config='{"shingle": 3}')
+    for declared in constraint, index:
+        written, imports = MigrationWriter.serialize(declared)
+        names = {}
+        exec("\n".join([*imports, f"again = {written}"]), names)
+        assert names["again"].deconstruct() == declared.deconstruct()
+        if declared is constraint:
+            assert names["again"] == declared
+    assert constraint != simhash.NearDuplicateConstraint("body", similarity=0.7, name="near")
+
+
 def rows(Article):
     Article.objects.all().delete()
     for i in (5, 3, 4):

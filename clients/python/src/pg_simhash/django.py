@@ -1,4 +1,4 @@
-"""Fields, lookups, an index, a constraint and an operation for Django, with psycopg 3.
+"""Fields, lookups, functions, an index, constraints and an operation for Django, with psycopg 3.
 
 Arrays of fingerprints can be read on connections that know the types:
 `connection_created.connect(register)`, in an AppConfig's `ready`.
@@ -6,6 +6,8 @@ Arrays of fingerprints can be read on connections that know the types:
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar
@@ -15,9 +17,26 @@ from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.indexes import PostgresIndex
 from django.contrib.postgres.operations import CreateExtension
 from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.db import NotSupportedError
-from django.db.models import Field, Func, IntegerField, Lookup, Value
-from django.db.models.lookups import IntegerLessThanOrEqual
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    IntegrityError,
+    NotSupportedError,
+    router,
+    transaction,
+)
+from django.db.models import (
+    BooleanField,
+    CharField,
+    F,
+    Field,
+    FloatField,
+    Func,
+    IntegerField,
+    Lookup,
+    TextField,
+    Value,
+)
+from django.db.models.lookups import Exact, IntegerLessThanOrEqual
 
 from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256
 
@@ -26,10 +45,20 @@ __all__ = [
     "Fingerprint128Field",
     "Fingerprint256Field",
     "HammingDistance",
+    "MinHash64",
+    "MinHash128",
+    "MinHash256",
+    "NearDuplicate",
+    "NearDuplicateConstraint",
+    "Simhash64",
+    "Simhash128",
+    "Simhash256",
     "SimhashExclusionConstraint",
     "SimhashExtension",
     "SimhashIndex",
+    "TextSimilarity",
     "register",
+    "save_or_refuse",
 ]
 
 
@@ -236,20 +265,140 @@ class _Near(Lookup):
         return f"{left} ~= {right}", [*left_params, *right_params]
 
 
+Config = Mapping[str, Any] | str
+
+
+def _literal(config: Config) -> str:
+    """A configuration as a string of SQL. It is no parameter: an index is found by constants."""
+    text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
+    return "'" + text.replace("'", "''") + "'"
+
+
+class _Arguments(Func):
+    """A function whose last arguments are constants: they are part of an index's expression."""
+
+    def __init__(self, *expressions: Any, constants: Sequence[str] = (), **extra: Any) -> None:
+        # After formatting, what is left is formatted with the parameters.
+        written = "".join(f", {constant}" for constant in constants).replace("%", "%%")
+        super().__init__(*expressions, constants=written, **extra)
+
+    template = "%(function)s(%(expressions)s%(constants)s)"
+
+
+def _other(value: Any) -> Any:
+    """A text by itself is a text, and no name of a field."""
+    return value if hasattr(value, "resolve_expression") else Value(value, output_field=TextField())
+
+
+def _constants(similarity: float | None, config: Config | None) -> list[str]:
+    named = [] if similarity is None else [repr(float(similarity))]
+    return named if config is None else [*named, f"config => {_literal(config)}"]
+
+
+class NearDuplicate(_Arguments):
+    """`near_duplicate(body, text, 0.7)`: `filter(NearDuplicate("body", text))`. The other text is
+    a string, or an expression, such as `F("other")`.
+    """
+
+    function = "near_duplicate"
+    output_field = BooleanField()
+
+    def __init__(
+        self,
+        expression: Any,
+        other: Any,
+        similarity: float | None = None,
+        config: Config | None = None,
+        **extra: Any,
+    ) -> None:
+        constants = _constants(similarity, config)
+        super().__init__(expression, _other(other), constants=constants, **extra)
+
+
+class TextSimilarity(_Arguments):
+    """`text_similarity(body, text)`, for annotate and order_by."""
+
+    function = "text_similarity"
+    output_field = FloatField()
+
+    def __init__(
+        self, expression: Any, other: Any, config: Config | None = None, **extra: Any
+    ) -> None:
+        super().__init__(expression, _other(other), constants=_constants(None, config), **extra)
+
+
+class _Fingerprinted(_Arguments):
+    """For a GeneratedField, annotate or a comparison: the fingerprint of a text."""
+
+    def __init__(self, expression: Any, config: Config | None = None, **extra: Any) -> None:
+        super().__init__(expression, constants=_constants(None, config), **extra)
+
+
+class MinHash64(_Fingerprinted):
+    function = "minhash64"
+    output_field = Fingerprint64Field(null=True)
+
+
+class MinHash128(_Fingerprinted):
+    function = "minhash128"
+    output_field = Fingerprint128Field(null=True)
+
+
+class MinHash256(_Fingerprinted):
+    function = "minhash256"
+    output_field = Fingerprint256Field(null=True)
+
+
+class Simhash64(_Fingerprinted):
+    function = "simhash"
+    output_field = Fingerprint64Field(null=True)
+
+
+class Simhash128(_Fingerprinted):
+    function = "simhash128"
+    output_field = Fingerprint128Field(null=True)
+
+
+class Simhash256(_Fingerprinted):
+    function = "simhash256"
+    output_field = Fingerprint256Field(null=True)
+
+
+@TextField.register_lookup
+@CharField.register_lookup
+class _NearText(Exact):
+    """`filter(body__near=(text, 0.8))`, or `(text, 0.8, config)`, or the text alone."""
+
+    lookup_name = "near"
+
+    def __init__(self, lhs: Any, rhs: Any) -> None:
+        given = rhs if isinstance(rhs, (list, tuple)) else (rhs,)
+        if not 1 <= len(given) <= 3:
+            raise ValueError(f"near takes a text, a similarity and a configuration: {rhs!r}")
+        super().__init__(NearDuplicate(lhs, *given), True)
+
+
 class SimhashIndex(PostgresIndex):
-    """An index by which rows within a distance are found."""
+    """An index by which near-duplicate texts, or fingerprints within a distance, are found."""
 
     suffix = "simhash"
 
     def __init__(
         self,
         *expressions: Any,
+        similarity: float | None = None,
+        config: Config | None = None,
         blocks: int | None = None,
         fillfactor: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*expressions, **kwargs)
-        given = {"blocks": blocks, "fillfactor": fillfactor}
+        given = {
+            "similarity": similarity,
+            "config": config,
+            "blocks": blocks,
+            "fillfactor": fillfactor,
+        }
         self.options = {name: value for name, value in given.items() if value is not None}
 
     def deconstruct(self) -> tuple[str, Any, dict[str, Any]]:
@@ -257,15 +406,158 @@ class SimhashIndex(PostgresIndex):
         return path, args, {**kwargs, **self.options}
 
     def get_with_params(self) -> list[str]:
-        return [f"{name} = {value:d}" for name, value in self.options.items()]
+        def written(name: str, value: Any) -> str:
+            return _literal(value) if name == "config" else f"{value:g}"
+
+        return [f"{name} = {written(name, value)}" for name, value in self.options.items()]
 
 
 class SimhashExclusionConstraint(ExclusionConstraint):
-    """`EXCLUDE USING simhash`. Django's own class takes no access method but its own list."""
+    """`EXCLUDE USING simhash`. Django's own class takes no access method but its own list.
+
+    Forms, the admin and full_clean ask for it, also where the field is generated. The error's
+    params have the key of the row that is near, `original`, and the constraint's `name`, which
+    `violation_error_message` may show: "It is there already: %(original)s".
+    """
 
     def __init__(self, *, index_type: str = "simhash", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.index_type = index_type
+
+    def get_violation_error_message(self) -> str:
+        """Not formatted yet: the error's params have what it shows."""
+        return str(self.violation_error_message)
+
+    def original(
+        self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
+    ) -> Any:
+        """The key of a row that an instance is near to. None if there is none, or if it is not
+        known: a field that decides is excluded.
+        """
+        meta = model._meta
+        exclude = _given_exclusions(model, exclude)
+        given = instance._get_field_expression_map(meta=meta, exclude=exclude)
+        values = {F(name): value for name, value in given.items()}
+        rows = model._default_manager.using(using)
+        if not instance._state.adding and instance.pk is not None:
+            rows = rows.exclude(pk=instance.pk)
+        for expression, operator in self.expressions:
+            column = F(expression) if isinstance(expression, str) else expression
+            if _names(column) & exclude:
+                return None
+            lookup = _Operator(column, column.replace_expressions(values))
+            lookup.operator = operator
+            rows = rows.filter(lookup)
+        if self.condition is not None:
+            # What no form has is as the instance has it.
+            if not self.condition.check(instance._get_field_expression_map(meta=meta), using=using):
+                return None
+            rows = rows.filter(self.condition)
+        return next(iter(rows.values_list("pk", flat=True)[:1]), None)
+
+    def validate(
+        self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
+    ) -> None:
+        original = self.original(model, instance, exclude, using)
+        if original is not None:
+            raise ValidationError(
+                self.get_violation_error_message(),
+                code=getattr(self, "violation_error_code", None),
+                params={"name": self.name, "original": original},
+            )
+
+
+class _Operator(Lookup):
+    """A comparison by an operator of PostgreSQL."""
+
+    operator: str
+    conditional = True
+
+    def get_prep_lookup(self) -> Any:
+        return self.rhs
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        left, left_params = self.process_lhs(compiler, connection)
+        right, right_params = self.process_rhs(compiler, connection)
+        return f"{left} {self.operator} {right}", [*left_params, *right_params]
+
+
+def _names(expression: Any) -> set[str]:
+    """The fields that an expression is of."""
+    if isinstance(expression, F):
+        return {expression.name}
+    parts = getattr(expression, "get_source_expressions", list)()
+    return set().union(*(_names(part) for part in parts if part is not None))
+
+
+def _given_exclusions(model: Any, exclude: Any) -> set[str]:
+    """The fields that nobody validates. A form has no generated field: what decides is what it is
+    generated from.
+    """
+    exclude = set(exclude or ())
+    for field in model._meta.fields:
+        if getattr(field, "generated", False) and not _names(field.expression) & exclude:
+            exclude.discard(field.name)
+    return exclude
+
+
+class _NearTextField(Field):
+    """What a constraint compares of a text."""
+
+    def db_type(self, connection: Any) -> str:
+        return "near_text"
+
+
+class _NearTextOf(_Arguments):
+    function = "near_text"
+    output_field = _NearTextField()
+
+
+class NearDuplicateConstraint(SimhashExclusionConstraint):
+    """No two rows have near-duplicate texts: of a whole table, or of those that have the same
+    values in the fields of `scope`.
+
+    `NearDuplicateConstraint("body", similarity=0.8, name="article_near")`. Its index answers
+    `body__near=(text, 0.8)` and greater similarities.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        *,
+        similarity: float,
+        name: str,
+        scope: Sequence[str] = (),
+        config: Config | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.given = {"similarity": similarity, "scope": tuple(scope), "config": config}
+        self.field = field
+        constants = _constants(similarity, config)
+        expressions = [*((F(column), "=") for column in scope)]
+        near = (_NearTextOf(field, constants=constants), "~=")
+        super().__init__(name=name, expressions=[*expressions, near], **kwargs)
+
+    def deconstruct(self) -> tuple[str, Any, dict[str, Any]]:
+        path, _, kwargs = super().deconstruct()
+        own = {name: value for name, value in self.given.items() if value not in ((), None)}
+        kept = {k: v for k, v in kwargs.items() if k not in ("expressions", "index_type")}
+        return path, (self.field,), {**kept, **own}
+
+
+def save_or_refuse(instance: Any, **kwargs: Any) -> None:
+    """Saves an instance. Where a constraint refuses it, because another writer was there first,
+    raises the ValidationError that validation would have, with the original.
+    """
+    using = kwargs.get("using") or router.db_for_write(type(instance), instance=instance)
+    try:
+        with transaction.atomic(using=using):
+            instance.save(**kwargs)
+    except IntegrityError:
+        for constraint in type(instance)._meta.constraints:
+            if isinstance(constraint, SimhashExclusionConstraint):
+                constraint.validate(type(instance), instance, using=using)
+        raise
 
 
 class SimhashExtension(CreateExtension):
