@@ -89,7 +89,7 @@ CREATE INDEX ON values_of (ball64);
 CREATE INDEX ON values_of (ball128);
 CREATE INDEX ON values_of USING hash (config);
 CREATE INDEX ON values_of USING hash (signature);
-SET enable_seqscan = off;
+SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM values_of WHERE ball64 = ball(5);
 SELECT (SELECT count(*) FROM values_of WHERE ball64 = ball(5))
   = (SELECT count(*) FROM values_of WHERE ball64::text = ball(5)::text) AS same;
@@ -99,7 +99,7 @@ SELECT (SELECT count(*) FROM values_of WHERE config = '{"weight": "log", "shingl
   = (SELECT count(*) FROM values_of WHERE n > 0 AND n % 4 = 1 AND n % 2 = 1) AS same;
 SELECT (SELECT count(*) FROM values_of WHERE signature = minhash('text number 2', 8))
   = (SELECT count(*) FROM values_of WHERE n > 0 AND n % 10 = 2) AS same;
-RESET enable_seqscan;
+RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_indexonlyscan;
 
 -- Equality does not change how joins by distance are planned.
 CREATE TABLE fps AS SELECT left(md5(i::text), 16)::fingerprint64 AS fp

@@ -231,12 +231,14 @@ BEGIN
   END IF;
   RETURN what;
 END $$;
--- (from 18 on, a trigger that fires at the end runs as who had it fired)
+-- (from 18 on, a trigger that fires at the end runs as who had it fired; up to 18, a foreign key is
+-- looked up by a query, for which the owner's predicate is evaluated as the owner)
 CREATE VIEW lived.said AS
 SELECT CASE WHEN what ~ 'stranger.*AFTER' AND role = 'regress_groups_stranger'
     THEN 'regress_groups_writer' ELSE role END AS role,
   string_agg(what, ', ' ORDER BY what COLLATE "C") AS what
-FROM lived.heard GROUP BY 1 ORDER BY 1;
+FROM lived.heard WHERE role <> 'regress_groups_owner' OR what <> 'predicate'
+GROUP BY 1 ORDER BY 1;
 CREATE FUNCTION lived.speaks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lived.says(format('%s %s %s', TG_ARGV[0], TG_WHEN, TG_LEVEL));
@@ -363,7 +365,10 @@ RESET SESSION AUTHORIZATION;
 CREATE VIEW public.regress_groups_p AS TABLE lived.p;
 GRANT INSERT ON public.regress_groups_p TO regress_groups_writer;
 SET SESSION AUTHORIZATION regress_groups_writer;
-INSERT INTO public.regress_groups_p VALUES (4, '0000000000000000');
+DO $$ BEGIN
+  INSERT INTO public.regress_groups_p VALUES (4, '0000000000000000');
+EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM;
+END $$;
 RESET SESSION AUTHORIZATION;
 DROP VIEW public.regress_groups_p;
 GRANT USAGE ON SCHEMA lived TO regress_groups_writer;
@@ -489,7 +494,10 @@ GRANT INSERT ON "$user".t TO regress_groups_writer;
 SET SESSION AUTHORIZATION regress_groups_writer;
 CREATE FUNCTION regress_groups_writer.seen(text) RETURNS void LANGUAGE plpgsql AS
   $$ BEGIN RAISE WARNING 'the writer sees what is %', $1; END $$;
-INSERT INTO "$user".t VALUES (2, '0000000000000000', 'his own');
+DO $$ BEGIN
+  INSERT INTO "$user".t VALUES (2, '0000000000000000', 'his own');
+EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM;
+END $$;
 RESET SESSION AUTHORIZATION;
 SET client_min_messages = warning;
 DROP SCHEMA "$user", regress_groups_writer CASCADE;

@@ -36,6 +36,7 @@ BEGIN
   END IF;
   RETURN fp;
 END $$;
+\set SHOW_CONTEXT never
 CREATE INDEX CONCURRENTLY t_failed ON t USING simhash (fails_late(id, fp));
 SELECT indisvalid, indisready, indislive FROM pg_index WHERE indexrelid = 't_failed'::regclass;
 DO $$

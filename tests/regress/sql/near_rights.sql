@@ -26,7 +26,8 @@ CREATE FUNCTION near_plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
   FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-    line := replace(regexp_replace(line, '<w.*>', '<...>'), '(InitPlan 1).col1', '$0');
+    line := regexp_replace(line, '<w.*>', '<...>');
+    line := regexp_replace(line, '\(InitPlan \w+\)\.col1', '$0');
     IF line ~ 'Scan|~=|near_duplicate' THEN
       RETURN NEXT regexp_replace(line, '''w[^'']*''', '''...''');
     END IF;

@@ -32,7 +32,9 @@ CREATE FUNCTION own.hamming_ball_or_null(text, bigint)
 CREATE FUNCTION own.hamming_within(fingerprint64, text, bigint)
   RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 12345678::bigint';
 EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming_evil(fp, 'x'::text) <= 3;
-EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming(fp, 'x'::text) <= 3;
+\pset tuples_only on
+EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming(fp, 'x'::text) <= 3 \g |sed '/Replaces: /d'
+\pset tuples_only off
 -- in another schema, before the extension's in the search path, with the same signature
 CREATE SCHEMA other;
 CREATE FUNCTION other.hamming_ball_or_null(fingerprint64, bigint)
@@ -55,7 +57,9 @@ SET client_min_messages = warning;
 SET ROLE rights_owner;
 SET search_path = other, own, public;
 EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming_evil(fp, 'x'::text) <= 3;
-EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming(fp, 'x'::text) <= 3;
+\pset tuples_only on
+EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE hamming(fp, 'x'::text) <= 3 \g |sed '/Replaces: /d'
+\pset tuples_only off
 EXPLAIN (COSTS OFF) SELECT * FROM doc WHERE own.hamming(fp, '0123456789abcdef'::fingerprint64) <= 3;
 EXPLAIN (COSTS OFF) SELECT * FROM doc
   WHERE other.hamming(fp, '0123456789abcdef'::fingerprint64) <= 3;

@@ -17,9 +17,15 @@ CREATE INDEX ON t USING simhash (a, b, c, d, fp);
 CREATE INDEX ON t USING simhash (a, fp) INCLUDE (body);
 CREATE INDEX ON t USING simhash (a, fp) INCLUDE (id, body);
 CREATE INDEX ON t USING simhash (fp) INCLUDE (id, a, b, u, c);
-CREATE INDEX ON t USING simhash (a, fp) INCLUDE ((b + 1));
+DO $$ BEGIN
+  CREATE INDEX ON t USING simhash (a, fp) INCLUDE ((b + 1));
+EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM;
+END $$;
 CREATE UNIQUE INDEX ON t USING simhash (a, fp);
-CREATE INDEX ON t USING simhash (a DESC, fp);
+DO $$ BEGIN
+  CREATE INDEX ON t USING simhash (a DESC, fp);
+EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM;
+END $$;
 CREATE INDEX ON t USING simhash (a int8_ops, fp);
 CREATE INDEX ON t USING simhash (a oid_ops, fp);
 CREATE INDEX ON t USING simhash (a, id hamming_int8_ops, fp);
@@ -164,7 +170,10 @@ ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH =, hamming_ball(fp,
   2) WITH ~=) DEFERRABLE;
 \set VERBOSITY default
 ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH <>, fp WITH ~=);
-ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH =, fp WITH <@);
+DO $$ BEGIN
+  ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH =, fp WITH <@);
+EXCEPTION WHEN OTHERS THEN RAISE WARNING '%', SQLERRM;
+END $$;
 CREATE TABLE deferred (id integer, tenant integer, fp fingerprint64, CONSTRAINT deferred_near
   EXCLUDE USING simhash (tenant WITH =, hamming_ball(fp, 2) WITH ~=) DEFERRABLE INITIALLY DEFERRED);
 BEGIN;
