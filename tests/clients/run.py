@@ -21,7 +21,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:```\n(.*?)^```\n)?", re.M | re.S)
-FILE = re.compile(r"# ([\w/]+\.py)\n")
+FILE = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|html))(?: -->)?\n")
 
 
 @dataclasses.dataclass
@@ -76,6 +76,7 @@ def run_block(block: Block, session: PythonSession, directory: pathlib.Path, env
     """Whether it ran, and what it printed."""
     if file := FILE.match(block.text):
         path = directory / file[1]
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, encoding="utf-8")
         return True, ""
     if block.language == "python":
@@ -99,7 +100,9 @@ def node_has_pg() -> bool:
 
 def runnable(block: Block) -> bool:
     """All but SQL, which tests/tap/pages.pl runs, and what has been installed already."""
-    return block.language in ("python", "js", "sh") and not block.text.startswith("pip install")
+    return block.language in ("python", "html", "js", "sh") and not block.text.startswith(
+        "pip install"
+    )
 
 
 def run_section(title: str, blocks: list[Block], setup: str, directory: pathlib.Path) -> list[bool]:

@@ -113,7 +113,8 @@ def posts(shop):
         violation_error_message="It is there already: %(original)s (%(name)s)",
     )
     made = models.GeneratedField(
-        expression=simhash.MinHash64("body"), output_field=simhash.Fingerprint64Field(null=True),
+        expression=simhash.MinHash64("body"),
+        output_field=simhash.Fingerprint64Field(null=True),
         db_persist=True,
     )
     same = simhash.SimhashExclusionConstraint(name="same", expressions=[("fp", "~=")])
@@ -165,8 +166,12 @@ def test_a_form_names_the_original(posts):
     [error] = form.non_field_errors().as_data()
     assert error.params == {"name": "post_near", "original": first.pk}
     assert form.non_field_errors() == [f"It is there already: {first.pk} (post_near)"]
-    for values in ({"body": NEAR, "board": 2}, {"body": NEAR}, {"body": FOX + " 7", "board": 1},
-                   {"body": NEAR, "board": 1, "draft": True}):
+    for values in (
+        {"body": NEAR, "board": 2},
+        {"body": NEAR},
+        {"body": FOX + " 7", "board": 1},
+        {"body": NEAR, "board": 1, "draft": True},
+    ):
         assert form_of(post, **values).is_valid(), values
     # A row is not near itself.
     assert form_of(post, body=NEAR, board=1, instance=first).is_valid()

@@ -417,7 +417,8 @@ class SimhashExclusionConstraint(ExclusionConstraint):
 
     Forms, the admin and full_clean ask for it, also where the field is generated. The error's
     params have the key of the row that is near, `original`, and the constraint's `name`, which
-    `violation_error_message` may show: "It is there already: %(original)s".
+    `violation_error_message` may show: "It is there already: %(original)s". Its code is
+    "near_duplicate", unless you give another.
     """
 
     def __init__(self, *, index_type: str = "simhash", **kwargs: Any) -> None:
@@ -462,7 +463,7 @@ class SimhashExclusionConstraint(ExclusionConstraint):
         if original is not None:
             raise ValidationError(
                 self.get_violation_error_message(),
-                code=getattr(self, "violation_error_code", None),
+                code=getattr(self, "violation_error_code", None) or "near_duplicate",
                 params={"name": self.name, "original": original},
             )
 

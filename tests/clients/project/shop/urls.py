@@ -1,0 +1,3 @@
+"""None: the page writes its own."""
+
+urlpatterns: list[object] = []
