@@ -12,17 +12,17 @@ passed=0 failed=0
 tmp=$(mktemp -d /var/tmp/pg_simhash.XXXXXX)
 trap 'rm -rf "$tmp"' EXIT
 git clone -q . "$tmp/another/directory"
-# Downloads only: sources are unpacked again.
-mkdir -p "$tmp/cargo/registry"
-for part in cache index; do
-  cp -R "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$tmp/cargo/registry/"
-done
 
 make_all() {
   scripts/deb.sh
   if command -v rpmbuild >/dev/null 2>&1; then scripts/rpm.sh; fi
 }
 make_all
+# Downloads only: sources are unpacked again.
+mkdir -p "$tmp/cargo/registry"
+for part in cache index; do
+  cp -R "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$tmp/cargo/registry/"
+done
 (
   cd "$tmp/another/directory"
   unset SOURCE_DATE_EPOCH

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128
+from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128, Fingerprint256
 
 EDGES = [0, 1, 255]
 
@@ -72,3 +72,40 @@ def test_numpy_numbers():
     numpy = pytest.importorskip("numpy")
     assert str(Fingerprint64(numpy.uint64(2**64 - 1))) == "f" * 16
     assert str(Fingerprint64.from_signed(numpy.int64(-1))) == "f" * 16
+
+
+def test_hashes_of_images_are_taken_as_they_are():
+    numpy = pytest.importorskip("numpy")
+    for kind in FINGERPRINTS:
+        number = int("9e3779b97f4a7c15" * (kind.bits // 64), 16)
+        bits = numpy.array([number >> kind.bits - 1 - i & 1 for i in range(kind.bits)])
+        side = 1 << (kind.bits.bit_length() - 1) // 2
+        for array in (bits, bits.astype(bool), bits.astype("uint8"), bits.reshape(side, -1)):
+            assert kind(array) == number
+        for wrong in (bits[1:], bits + 1, bits.astype(float) / 2):
+            with pytest.raises(ValueError):
+                kind(wrong)
+    with pytest.raises(ValueError, match="from_signed"):
+        Fingerprint64(-1)
+
+
+def test_imagehash_and_pdqhash_write_the_same_digits():
+    imagehash = pytest.importorskip("imagehash")
+    numpy = pytest.importorskip("numpy")
+    from PIL import Image
+
+    noise = numpy.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype="uint8")
+    picture = Image.fromarray(noise)
+    for hashed in (imagehash.phash(picture), imagehash.dhash(picture), imagehash.whash(picture)):
+        assert str(Fingerprint64(hashed)) == str(hashed)
+    wide = imagehash.phash(picture, hash_size=16)
+    assert str(Fingerprint256(wide)) == str(wide)
+    with pytest.raises(ValueError, match="not 64 bits, but 256"):
+        Fingerprint64(wide)
+    other = imagehash.phash(picture.rotate(90))
+    assert (
+        Fingerprint64(imagehash.phash(picture)).hamming(other) == imagehash.phash(picture) - other
+    )
+    pdqhash = pytest.importorskip("pdqhash")
+    vector, _ = pdqhash.compute(noise)
+    assert f"{Fingerprint256(vector):064x}" == f"{int(''.join(map(str, vector)), 2):064x}"

@@ -7,14 +7,42 @@ from __future__ import annotations
 
 import re
 from operator import index
-from typing import ClassVar, SupportsIndex, TypeAlias, TypeVar, Union
+from typing import Any, ClassVar, Protocol, SupportsIndex, TypeAlias, TypeVar, Union, cast
 
 __all__ = ["FINGERPRINTS", "Fingerprint", "Fingerprint64", "Fingerprint128", "Fingerprint256"]
 
 F = TypeVar("F", bound="Fingerprint")
 
-#: What a fingerprint can be made of: an unsigned number, hexadecimal digits, or bytes.
-FingerprintLike: TypeAlias = Union[SupportsIndex, str, bytes, bytearray, memoryview]
+
+class Bits(Protocol):
+    """An array of numpy's: one element for each bit, the highest first."""
+
+    dtype: Any
+
+    def ravel(self) -> Any: ...
+
+
+class ImageHash(Protocol):
+    """An object of imagehash."""
+
+    hash: Any
+
+
+#: What a fingerprint can be made of: an unsigned number, hexadecimal digits, bytes, an array of
+#: bits, such as pdqhash's, or an object of imagehash.
+FingerprintLike: TypeAlias = Union[
+    SupportsIndex, str, bytes, bytearray, memoryview, Bits, ImageHash
+]
+
+
+def _number_of_bits(array: Any, bits: int) -> int:
+    """The number that an array has the bits of."""
+    elements = array.ravel().tolist()
+    if len(elements) != bits:
+        raise ValueError(f"not {bits} bits, but {len(elements)}: {array!r}")
+    if any(element not in (0, 1) for element in elements):
+        raise ValueError(f"an element is neither 0 nor 1: {array!r}")
+    return int("".join("1" if element else "0" for element in elements), 2)
 
 
 class Fingerprint(int):
@@ -42,10 +70,15 @@ class Fingerprint(int):
             number = int.from_bytes(packed, "big")
         elif isinstance(value, Fingerprint) and value.bits != cls.bits:
             raise TypeError(f"not of {cls.bits} bits: {value!r}")
+        elif hasattr(value, "ravel") and getattr(value, "shape", ()) != ():
+            number = _number_of_bits(value, cls.bits)
+        elif hasattr(hashed := getattr(value, "hash", None), "ravel"):
+            number = _number_of_bits(hashed, cls.bits)
         else:
-            number = index(value)
+            number = index(cast("SupportsIndex", value))
             if not 0 <= number < 1 << cls.bits:
-                raise ValueError(f"not a number from 0 to 2**{cls.bits} - 1: {number}")
+                hint = "" if number >= 0 else "; of a bigint's bits, Fingerprint64.from_signed"
+                raise ValueError(f"not a number from 0 to 2**{cls.bits} - 1: {number}{hint}")
         return super().__new__(cls, number)
 
     def __str__(self) -> str:
