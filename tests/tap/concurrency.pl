@@ -162,7 +162,7 @@ INSERT INTO p SELECT 5000 + i, 'ffffffffffffffff' FROM generate_series(1, $reuse
 VACUUM p;
 SQL
 	ok($node->poll_query_until('postgres',
-		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'BufferPin'}),
+		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event IN ('BufferPin', 'BufferCleanup')}),
 		"$name: vacuum waits") if $name =~ /range/;
 	my $rest = $reader->query_safe('FETCH ALL FROM c;');
 	is(scalar(grep { /^[0-9a-f]{16}$/ } split /\n/, "$first\n$rest"),
