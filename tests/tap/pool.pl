@@ -82,7 +82,8 @@ SELECT count(*) FROM n WHERE fp ~= '0123456789abcdef'
 SQL
 	$hung = !wait_for_all(\@sessions, 40);
 	my $waiting = <<'SQL';
-SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE wait_event ~ '^Buffer(Content|Share|Exclusive)'
+SELECT string_agg(pid::text, ' ') FROM pg_stat_activity
+  WHERE wait_event ~ '^Buffer(Content|Share|Exclusive)'
 SQL
 	ok(!$hung, "round $round: nobody waits for ever")
 		or diag('waiting for a page: ', scalar $node->safe_psql('postgres', $waiting));
