@@ -258,7 +258,7 @@ sub horizons
 	for my $index ('t_fp', 't_body')
 	{
 		my $file = $primary->safe_psql('postgres', "SELECT pg_relation_filenode('$index')");
-		ok($output =~ m{REUSE_PAGE .*\brel \d+/\d+/$file\b} , "$index: readers of standbys are told");
+		ok($output =~ m{REUSE_PAGE .*\brel:? \d+/\d+/$file\b} , "$index: readers of standbys are told");
 	}
 }
 
