@@ -131,10 +131,12 @@ SQL
 sub clusters_of
 {
 	my ($condition) = @_;
+	# From 19 on a recursive query takes memory for as many rows as are expected.
 	return <<"SQL";
-WITH RECURSIVE pair AS MATERIALIZED (
-  SELECT a.ctid AS x, b.ctid AS y FROM doc a, doc b WHERE a.ctid <> b.ctid AND $condition),
-chain AS (
+CREATE TEMP TABLE pair AS
+  SELECT a.ctid AS x, b.ctid AS y FROM doc a, doc b WHERE a.ctid <> b.ctid AND $condition;
+ANALYZE pair;
+WITH RECURSIVE chain AS (
   SELECT x, y FROM pair UNION SELECT chain.x, pair.y FROM chain JOIN pair ON pair.x = chain.y),
 least AS (
   SELECT x AS member, (array_agg(y ORDER BY y))[1] AS representative FROM chain GROUP BY x)

@@ -25,13 +25,15 @@ my @levels = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 # Ten a session overflowed where compilers ran beside the test.
 my $predicate_locks = soak() ? 2000 : 100;
 my $node = new_node('main', <<"CONF", allows_streaming => 'logical');
-max_locks_per_transaction = 10
 max_pred_locks_per_transaction = $predicate_locks
 shared_buffers = 64MB
 deadlock_timeout = 100ms
 max_wal_size = 4GB
 shared_preload_libraries = 'pg_simhash'
 CONF
+# (From 19 on it does not hold CREATE EXTENSION.)
+$node->append_conf('postgresql.conf', 'max_locks_per_transaction = 10');
+$node->restart;
 # Whether writers take turns or work at once.
 my $writers;
 seed();
