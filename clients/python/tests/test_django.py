@@ -123,10 +123,16 @@ def posts(shop):
     index = simhash.SimhashIndex(
         fields=["body"], name="post_body", similarity=0.5, config={"numbers": "same"}
     )
+    parent = models.ForeignKey("forum.Post", models.CASCADE)
+    within = simhash.NearDuplicateConstraint(
+        "body", similarity=0.6, scope=["post_id"], name="chunk_near"
+    )
     create = [
         migrations.CreateModel("Post", [key, body, board, draft], {"constraints": [near]}),
         migrations.CreateModel("Made", [key, body, ("fp", made)], {"constraints": [same]}),
         migrations.AddIndex("Post", index),
+        migrations.CreateModel("Chunk", [key, body, ("post", parent)], {"constraints": [within]}),
+        migrations.CreateModel("Shown", [], {"proxy": True}, bases=("forum.Post",)),
     ]
     before = ProjectState()
     states = [before]
@@ -192,6 +198,55 @@ def test_a_generated_field_is_asked_for(posts):
     assert form_of(made, body="of something else altogether, and long enough").is_valid()
 
 
+def test_what_decides_is_known_or_nothing_is_said(posts):
+    post, made = posts
+    chunk = post.chunk_set.rel.related_model
+    made.objects.all().delete()
+    made.objects.create(body="of something else altogether, and long enough")
+    [same] = made._meta.constraints
+    # Without its source a generated field is not known.
+    assert same.original(made, made(body=FOX), exclude={"body"}) is None
+    post.objects.all().delete()
+    one, two = (post.objects.create(body=body, board=1) for body in (FOX, "of something else"))
+    first = chunk.objects.create(body=FOX, post=one)
+    [near] = chunk._meta.constraints
+    assert near.original(chunk, chunk(body=NEAR, post=one)) == first.pk
+    assert near.original(chunk, chunk(body=NEAR, post=two)) is None
+    for name in "post", "post_id":
+        assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name}) is None
+
+
+def test_rows_that_a_manager_hides_are_no_server_error(posts):
+    from django.core.exceptions import ValidationError
+    from django.db.models import Manager
+
+    from pg_simhash.django import save_or_refuse
+
+    class Nothing(Manager):
+        def get_queryset(self):
+            return super().get_queryset().none()
+
+    post, _ = posts
+    post.objects.all().delete()
+    post.objects.create(body=FOX, board=1)
+    hiding = Nothing()
+    hiding.model = post
+    shown = post._meta.default_manager
+    post._meta.__dict__["default_manager"] = hiding
+    try:
+        for act in (lambda copy: copy.full_clean(), save_or_refuse):
+            with pytest.raises(ValidationError) as refused:
+                act(post(body=NEAR, board=1))
+            errors = (
+                refused.value.error_dict["__all__"]
+                if act is not save_or_refuse
+                else [refused.value]
+            )
+            assert errors[0].params == {"name": "post_near", "original": None}
+    finally:
+        post._meta.__dict__["default_manager"] = shown
+
+
 def test_who_comes_second_is_refused_with_the_original(posts):
     from django.core.exceptions import ValidationError
     from django.db import IntegrityError
@@ -205,8 +260,12 @@ def test_who_comes_second_is_refused_with_the_original(posts):
     with pytest.raises(ValidationError) as refused:
         save_or_refuse(post(body=NEAR, board=1))
     assert refused.value.params["original"] == first.pk
-    with pytest.raises(IntegrityError):  # by something else
-        save_or_refuse(post(body=None))
+    with pytest.raises(IntegrityError):  # by something else, though it is near as well
+        save_or_refuse(post(id=first.pk, body=NEAR, board=1), force_insert=True)
+    proxy = next(model for model in post.__subclasses__() if model._meta.proxy)
+    with pytest.raises(ValidationError) as refused:
+        save_or_refuse(proxy(body=NEAR, board=1))
+    assert refused.value.params["original"] == first.pk
     assert post.objects.count() == 1
 
 
@@ -243,6 +302,18 @@ def test_texts_are_looked_up_by_the_index(posts):
         cursor.execute("SELECT pg_get_indexdef('post_body'::regclass)")
         definition = cursor.fetchone()[0]
         assert "similarity='0.5'" in definition and "numbers" in definition
+
+
+def test_wrong_declarations_are_told():
+    from pg_simhash import django as simhash
+
+    for similarity in 0, 1.01, float("nan"):
+        with pytest.raises(ValueError, match="more than 0, and at most 1"):
+            simhash.NearDuplicateConstraint("body", similarity=similarity, name="near")
+    with pytest.raises(TypeError, match=r"scope is a list of fields: \['board'\]"):
+        simhash.NearDuplicateConstraint("body", similarity=0.8, name="near", scope="board")
+    written = simhash.SimhashIndex(fields=["body"], name="i", similarity=0.7654321234)
+    assert written.get_with_params() == ["similarity = 0.7654321234"]
 
 
 def test_migrations_write_what_was_declared():

@@ -2,7 +2,7 @@
 
 import copy
 import doctest
-import importlib
+import importlib.util
 import pickle
 
 import pytest
@@ -82,6 +82,10 @@ def test_hashes_of_images_are_taken_as_they_are():
         side = 1 << (kind.bits.bit_length() - 1) // 2
         for array in (bits, bits.astype(bool), bits.astype("uint8"), bits.reshape(side, -1)):
             assert kind(array) == number
+        if importlib.util.find_spec("pandas"):
+            import pandas
+
+            assert kind(pandas.Series(bits)) == number
         for wrong in (bits[1:], bits + 1, bits.astype(float) / 2):
             with pytest.raises(ValueError):
                 kind(wrong)

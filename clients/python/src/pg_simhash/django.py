@@ -290,8 +290,14 @@ def _other(value: Any) -> Any:
     return value if hasattr(value, "resolve_expression") else Value(value, output_field=TextField())
 
 
+def _similarity(value: float) -> str:
+    if not 0 < float(value) <= 1:
+        raise ValueError(f"a similarity is more than 0, and at most 1: {value!r}")
+    return repr(float(value))
+
+
 def _constants(similarity: float | None, config: Config | None) -> list[str]:
-    named = [] if similarity is None else [repr(float(similarity))]
+    named = [] if similarity is None else [_similarity(similarity)]
     return named if config is None else [*named, f"config => {_literal(config)}"]
 
 
@@ -407,7 +413,9 @@ class SimhashIndex(PostgresIndex):
 
     def get_with_params(self) -> list[str]:
         def written(name: str, value: Any) -> str:
-            return _literal(value) if name == "config" else f"{value:g}"
+            if name == "config":
+                return _literal(value)
+            return _similarity(value) if name == "similarity" else f"{value:d}"
 
         return [f"{name} = {written(name, value)}" for name, value in self.options.items()]
 
@@ -432,14 +440,16 @@ class SimhashExclusionConstraint(ExclusionConstraint):
     def original(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> Any:
-        """The key of a row that an instance is near to. None if there is none, or if it is not
-        known: a field that decides is excluded.
+        """The key of a row that an instance is near to, of those that the model's default manager
+        shows. None if there is none, or if it is not known: a field that decides is excluded.
         """
+        return self._original(model, instance, exclude, model._default_manager.using(using))
+
+    def _original(self, model: Any, instance: Any, exclude: Any, rows: Any) -> Any:
         meta = model._meta
         exclude = _given_exclusions(model, exclude)
-        given = instance._get_field_expression_map(meta=meta, exclude=exclude)
+        given = _values(instance, meta, exclude)
         values = {F(name): value for name, value in given.items()}
-        rows = model._default_manager.using(using)
         if not instance._state.adding and instance.pk is not None:
             rows = rows.exclude(pk=instance.pk)
         for expression, operator in self.expressions:
@@ -451,21 +461,29 @@ class SimhashExclusionConstraint(ExclusionConstraint):
             rows = rows.filter(lookup)
         if self.condition is not None:
             # What no form has is as the instance has it.
-            if not self.condition.check(instance._get_field_expression_map(meta=meta), using=using):
+            if not self.condition.check(_values(instance, meta, set()), using=rows.db):
                 return None
             rows = rows.filter(self.condition)
         return next(iter(rows.values_list("pk", flat=True)[:1]), None)
+
+    def refusal(self, original: Any) -> ValidationError:
+        """What validation raises. The original is None where the default manager hides it."""
+        return ValidationError(
+            self.get_violation_error_message(),
+            code=getattr(self, "violation_error_code", None) or "near_duplicate",
+            params={"name": self.name, "original": original},
+        )
 
     def validate(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> None:
         original = self.original(model, instance, exclude, using)
         if original is not None:
-            raise ValidationError(
-                self.get_violation_error_message(),
-                code=getattr(self, "violation_error_code", None) or "near_duplicate",
-                params={"name": self.name, "original": original},
-            )
+            raise self.refusal(original)
+        # The database refuses what is near to a hidden row, too.
+        hidden = model._base_manager.using(using)
+        if self._original(model, instance, exclude, hidden) is not None:
+            raise self.refusal(None)
 
 
 class _Operator(Lookup):
@@ -492,14 +510,25 @@ def _names(expression: Any) -> set[str]:
 
 
 def _given_exclusions(model: Any, exclude: Any) -> set[str]:
-    """The fields that nobody validates. A form has no generated field: what decides is what it is
-    generated from.
+    """The fields that nobody validates, by all of their names. A form has no generated field: it is
+    validated if all is that it is generated from.
     """
     exclude = set(exclude or ())
     for field in model._meta.fields:
-        if getattr(field, "generated", False) and not _names(field.expression) & exclude:
-            exclude.discard(field.name)
+        if field.name in exclude or field.attname in exclude:
+            exclude.update((field.name, field.attname))
+    for field in model._meta.fields:
+        if getattr(field, "generated", False):
+            known = not _names(field.expression) & exclude
+            (exclude.discard if known else exclude.add)(field.name)
     return exclude
+
+
+def _values(instance: Any, meta: Any, exclude: set[str]) -> dict[str, Any]:
+    """An instance's values by the names of fields, also by that of a foreign key's column."""
+    given: dict[str, Any] = instance._get_field_expression_map(meta=meta, exclude=exclude)
+    columns = {f.attname: given[f.name] for f in meta.fields if f.name in given}
+    return {**columns, **given}
 
 
 class _NearTextField(Field):
@@ -532,6 +561,8 @@ class NearDuplicateConstraint(SimhashExclusionConstraint):
         config: Config | None = None,
         **kwargs: Any,
     ) -> None:
+        if isinstance(scope, str):
+            raise TypeError(f"scope is a list of fields: [{scope!r}]")
         self.given = {"similarity": similarity, "scope": tuple(scope), "config": config}
         self.field = field
         constants = _constants(similarity, config)
@@ -547,17 +578,22 @@ class NearDuplicateConstraint(SimhashExclusionConstraint):
 
 
 def save_or_refuse(instance: Any, **kwargs: Any) -> None:
-    """Saves an instance. Where a constraint refuses it, because another writer was there first,
-    raises the ValidationError that validation would have, with the original.
+    """Saves an instance. Where a constraint of near-duplicates refuses it, because another writer
+    was there first, raises the ValidationError that validation would have, with the original if
+    it can be seen.
     """
     using = kwargs.get("using") or router.db_for_write(type(instance), instance=instance)
     try:
         with transaction.atomic(using=using):
             instance.save(**kwargs)
-    except IntegrityError:
-        for constraint in type(instance)._meta.constraints:
-            if isinstance(constraint, SimhashExclusionConstraint):
-                constraint.validate(type(instance), instance, using=using)
+    except IntegrityError as error:
+        refused_by = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+        for model, constraints in instance.get_constraints():
+            for constraint in constraints:
+                is_near = isinstance(constraint, SimhashExclusionConstraint)
+                if is_near and constraint.name == refused_by:
+                    original = constraint.original(model, instance, using=using)
+                    raise constraint.refusal(original) from error
         raise
 
 

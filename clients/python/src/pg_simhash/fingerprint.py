@@ -59,6 +59,8 @@ class Fingerprint(int):
     sql_type: ClassVar[str]
 
     def __new__(cls: type[F], value: FingerprintLike) -> F:
+        if hasattr(value, "to_numpy"):  # a column of pandas
+            value = value.to_numpy()
         if isinstance(value, str):
             if not re.fullmatch(rf"(0[xX]|\\x)?[0-9a-fA-F]{{{cls.bits // 4}}}", value):
                 raise ValueError(f"not {cls.bits // 4} hexadecimal digits: {value!r}")
