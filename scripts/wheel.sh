@@ -4,6 +4,10 @@
 # installs this machine's wheel into an environment of its own and runs the tests of the package
 # that need no database, those of Spark if there is Java, and mypy. ONLY=build leaves the tests out.
 . "$(dirname "$0")/lib.sh"
+# The same commit gives the same bytes, wherever it is compiled.
+. scripts/same_bytes.sh
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || say 315532800)}
+export SOURCE_DATE_EPOCH
 tools=target/venv-wheel out=$top/target/wheels
 maturin() { (cd clients/python && PATH="$top/$tools/bin:$PATH" "$top/$tools/bin/maturin" "$@"); }
 if [ ! -f "$tools/stamp" ] || [ clients/python/pyproject.toml -nt "$tools/stamp" ]; then
