@@ -24,8 +24,14 @@ FOX = "The quick brown fox jumps over the lazy dog while the farmer watches from
 
 
 @pytest.fixture
-def address(tmp_path, database):
-    """A server of the page's project, as Django's own command starts it."""
+def address(tmp_path, browser):
+    """A server of the page's project, as Django's own command starts it, in a database of its
+    own."""
+    psycopg = pytest.importorskip("psycopg")
+    environment = {**os.environ, "PGDATABASE": "clients_browser"}
+    with psycopg.connect(dbname="postgres", autocommit=True) as admin:
+        admin.execute("DROP DATABASE IF EXISTS clients_browser WITH (FORCE)")
+        admin.execute("CREATE DATABASE clients_browser")
     project = tmp_path / "project"
     shutil.copytree(TOP / "tests/clients/project", project)
     page = (TOP / "docs/clients.md").read_text(encoding="utf-8")
@@ -35,13 +41,15 @@ def address(tmp_path, database):
         path.write_text(text, encoding="utf-8")
     manage = [sys.executable, "manage.py"]
     for command in (["makemigrations", "shop"], ["migrate"]):
-        subprocess.run([*manage, *command, "--verbosity", "0"], cwd=project, check=True)
+        command = [*manage, *command, "--verbosity", "0"]
+        subprocess.run(command, cwd=project, env=environment, check=True)
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
         [*manage, "runserver", "--noreload", f"localhost:{port}"],
         cwd=project,
+        env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -54,7 +62,8 @@ def address(tmp_path, database):
     yield f"http://localhost:{port}"
     server.terminate()
     server.wait()
-    subprocess.run([*manage, "migrate", "shop", "zero", "--verbosity", "0"], cwd=project)
+    with psycopg.connect(dbname="postgres", autocommit=True) as admin:
+        admin.execute("DROP DATABASE clients_browser WITH (FORCE)")
 
 
 @pytest.fixture
