@@ -93,6 +93,8 @@ wheel:
 	@scripts/wheel.sh
 
 release:
+	@scripts/setup.sh deb-test
+	@scripts/setup.sh rpm-test
 	@scripts/release.sh
 
 matrix:

@@ -165,6 +165,7 @@ END
 for form in $forms; do
   case $form in
     packages)
+      mkdir -p "$packages_dir"
       cp "$out"/*.deb "$out"/*.rpm "$packages_dir/"
       # shellcheck disable=SC2086 # several
       suite packages tests/deb.sh $versions
