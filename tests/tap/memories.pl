@@ -21,15 +21,19 @@ $node->safe_psql('page', 'TRUNCATE memory');
 # began.
 my $first = $node->background_psql('page', on_error_stop => 0);
 my $second = $node->background_psql('page');
+
+sub second_waits
+{
+	my ($said) = @_;
+	$second->query_until(qr/waits/, "\\echo waits\nSELECT * FROM remember(1, '$said');\n");
+	ok($node->poll_query_until('page', q{SELECT count(*) = 1 FROM pg_stat_activity
+	  WHERE wait_event_type = 'Lock' AND query ~ 'remember'}), "the second waits: $said");
+}
+
 $first->query_safe('BEGIN');
 my $stored = $first->query_safe(q{SELECT * FROM remember(1, 'one two three four five six seven')});
 like($stored, qr/^\d+\|t$/, 'the first stores it');
-$second->query_until(qr/waits/, <<'SQL');
-\echo waits
-SELECT * FROM remember(1, 'One two three four five six seven!');
-SQL
-ok($node->poll_query_until('page', q{SELECT count(*) = 1 FROM pg_stat_activity
-  WHERE wait_event_type = 'Lock' AND query ~ 'remember'}), 'the second waits');
+second_waits('One two three four five six seven!');
 $first->query_safe('COMMIT');
 my $answer = $second->query_safe('SELECT 1');
 like($answer, qr/^\Q${\ ($stored =~ s{t$}{f}r)}\E$/m, 'and gets the id of the first');
@@ -37,12 +41,7 @@ like($answer, qr/^\Q${\ ($stored =~ s{t$}{f}r)}\E$/m, 'and gets the id of the fi
 # He who rolls back has stored nothing.
 $first->query_safe('BEGIN');
 $first->query_safe(q{SELECT * FROM remember(1, 'eight nine ten eleven twelve thirteen fourteen')});
-$second->query_until(qr/waits/, <<'SQL');
-\echo waits
-SELECT * FROM remember(1, 'eight nine ten eleven, twelve thirteen fourteen');
-SQL
-ok($node->poll_query_until('page', q{SELECT count(*) = 1 FROM pg_stat_activity
-  WHERE wait_event_type = 'Lock' AND query ~ 'remember'}), 'the second waits again');
+second_waits('eight nine ten eleven, twelve thirteen fourteen');
 $first->query_safe('ROLLBACK');
 like($second->query_safe('SELECT 1'), qr/^\d+\|t$/m, 'and stores it himself');
 
@@ -57,7 +56,7 @@ is($node->safe_psql('page', q{SELECT count(*) FROM memory WHERE body ~ 'indigo'}
 	'nothing is stored twice');
 like(slurp_file($node->logfile), qr/could not serialize access/, 'a repeatable reader is told');
 
-# Eight workers with texts of twenty kinds, ten words each of which one may be another. Some delete.
+# Eight workers with texts of twenty kinds, twenty words each; one may be another. Some delete.
 $node->safe_psql('page', <<'SQL');
 TRUNCATE memory;
 CREATE TABLE got (id bigint, is_new boolean, kind int, at timestamptz DEFAULT clock_timestamp());

@@ -231,14 +231,12 @@ BEGIN
   END IF;
   RETURN what;
 END $$;
--- (from 18 on, a trigger that fires at the end runs as who had it fired; up to 18, a foreign key is
--- looked up by a query, for which the owner's predicate is evaluated as the owner)
+-- (from 18 on, a trigger that fires at the end runs as who had it fired)
 CREATE VIEW lived.said AS
 SELECT CASE WHEN what ~ 'stranger.*AFTER' AND role = 'regress_groups_stranger'
     THEN 'regress_groups_writer' ELSE role END AS role,
   string_agg(what, ', ' ORDER BY what COLLATE "C") AS what
-FROM lived.heard WHERE role <> 'regress_groups_owner' OR what <> 'predicate'
-GROUP BY 1 ORDER BY 1;
+FROM lived.heard GROUP BY 1 ORDER BY 1;
 CREATE FUNCTION lived.speaks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lived.says(format('%s %s %s', TG_ARGV[0], TG_WHEN, TG_LEVEL));
@@ -290,7 +288,8 @@ INSERT INTO lived.p VALUES (5, '0000000000000001');
 RESET lived.listening;
 SELECT simhash_cluster_settle('lived.p');
 RESET SESSION AUTHORIZATION;
-TABLE lived.said;
+-- (up to 18, a foreign key is looked up by a query, for which the owner plans his predicate)
+SELECT * FROM lived.said WHERE (role, what) <> ('regress_groups_owner', 'predicate');
 TRUNCATE lived.heard;
 SELECT id, story FROM lived.p ORDER BY id;
 TABLE lived.follows;

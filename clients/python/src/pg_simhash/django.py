@@ -477,13 +477,10 @@ class SimhashExclusionConstraint(ExclusionConstraint):
     def validate(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> None:
-        original = self.original(model, instance, exclude, using)
-        if original is not None:
-            raise self.refusal(original)
         # The database refuses what is near to a hidden row, too.
-        hidden = model._base_manager.using(using)
-        if self._original(model, instance, exclude, hidden) is not None:
-            raise self.refusal(None)
+        rows = model._base_manager.using(using)
+        if self._original(model, instance, exclude, rows) is not None:
+            raise self.refusal(self.original(model, instance, exclude, using))
 
 
 class _Operator(Lookup):
