@@ -1,9 +1,10 @@
-# The suite `clients`: every example of docs/clients.md and docs/python.md as it stands, and the
-# tests of the package in clients/python. Sourced by test.sh.
+# The suite `clients`: every example of docs/clients.md, docs/clients-other.md and docs/python.md as
+# it stands, and the tests of the package in clients/python. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154 # logs, socket, bindir, started: test.sh, cluster.sh
 
 # install_clients: the clients' libraries, below target/clients: Python's with the package, which is
-# compiled, in a virtual environment, and node's pg if there is a node.
+# compiled, in a virtual environment, and node's if there is a node. Go's and Java's are Debian's
+# packages golang-github-jackc-pgx-v5-dev (or v4) and libpostgresql-jdbc-java, if they are there.
 install_clients() {
   local directory=target/clients newer=stamp
   if [ -f $directory/stamp ]; then
@@ -16,7 +17,9 @@ install_clients() {
     MATURIN_PEP517_ARGS="--profile dev" $directory/venv/bin/python -m pip install --quiet \
       --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
-    npm install --prefix $directory --silent --no-audit --no-fund pg@8 || true
+    npm install --prefix $directory --silent --no-audit --no-fund pg@8 drizzle-orm@0.45 || true
+    npm install --prefix $directory --silent --no-audit --no-fund \
+      prisma@7 @prisma/client@7 @prisma/adapter-pg@7 || true
   fi
   touch $directory/stamp
 }
@@ -44,7 +47,7 @@ suite_clients() {
     return
   fi
   {
-    for page in clients python; do
+    for page in clients clients-other python; do
       as_client python tests/clients/run.py docs/$page.md target/clients/project || status=1
     done
     as_client python -m pytest -q -p no:cacheprovider clients/python || status=1

@@ -5,7 +5,8 @@ the page's first block if an example uses it.
 
 A block whose first line names a file is written to that file, in a copy of the directory project
 beside this script, which all sections share. Blocks of Python share their names within a section.
-Ends with "N passed, N failed". PGHOST and so on name the server.
+Sections of what is not installed here are skipped, and named. Ends with "N passed, N failed".
+PGHOST and so on name the server.
 """
 
 from __future__ import annotations
@@ -16,12 +17,23 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:```\n(.*?)^```\n)?", re.M | re.S)
-FILE = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|html))(?: -->)?\n")
+FILE = re.compile(r"(?:# |<!-- |// )([\w/]+\.(?:py|html|prisma))(?: -->)?\n")
+# Where Debian puts Go's packages and JDBC.
+GOPATH = pathlib.Path(os.environ.get("GOPATH", "/usr/share/gocode"))
+JDBC = pathlib.Path(os.environ.get("JDBC", "/usr/share/java/postgresql.jar"))
+# Go takes its packages from there alone. Prisma downloads a program that only migrations need.
+PROGRAMS = {
+    "GO111MODULE": "off",
+    "GOPATH": str(GOPATH),
+    "PRISMA_SCHEMA_ENGINE_BINARY": "/bin/true",
+}
 
 
 @dataclasses.dataclass
@@ -83,6 +95,14 @@ def run_block(block: Block, session: PythonSession, directory: pathlib.Path, env
         return session.run(block.text)
     if block.language == "js":
         return run_program(["node", "-e", block.text], directory, environment)
+    if block.language == "go":
+        program = directory / "main.go"
+        program.write_text(go_here(block.text), encoding="utf-8")
+        return run_program(["go", "run", program], directory, environment)
+    if block.language == "java":
+        program = directory / "Example.java"
+        program.write_text(block.text, encoding="utf-8")
+        return run_program(["java", "-cp", JDBC, program], directory, environment)
     return run_program(["bash", "-e", "-c", block.text], directory, environment)
 
 
@@ -93,26 +113,80 @@ def is_as_shown(block: Block, ran: bool, printed: str) -> bool:
     return ran and (block.output is None or lines(printed) == lines(block.output))
 
 
-def node_has_pg() -> bool:
-    node = shutil.which("node")
-    return node is not None and run_program([node, "-e", "require('pg')"], HERE, None)[0]
+def go_here(text: str) -> str:
+    """Debian 12 has version 4 of pgx, of which the examples use what version 5 has as well."""
+    packages = GOPATH / "src/github.com/jackc/pgx"
+    if (packages / "v4").exists() and not (packages / "v5").exists():
+        return text.replace("jackc/pgx/v5", "jackc/pgx/v4")
+    return text
+
+
+def missing(block: Block) -> str | None:
+    """What an example needs and is not installed here."""
+    if block.language == "js":
+        if not shutil.which("node"):
+            return "no node"
+        for package in re.findall(r'require\("([^."][^"]*)"\)', block.text):
+            if not run_program(["node", "-e", f"require('{package}')"], HERE, None)[0]:
+                return f"no package {package} for node"
+    if block.language == "go":
+        if not shutil.which("go"):
+            return "no go"
+        for package in re.findall(r'"(github\.com/[^"]+)"', go_here(block.text)):
+            if not (GOPATH / "src" / package).exists():
+                return f"no package {package} for Go"
+    if block.language == "java":
+        if not shutil.which("javac"):
+            return "no JDK"
+        if not JDBC.exists():
+            return f"no {JDBC}"
+    return None
+
+
+def over_tcp(path: str) -> int:
+    """The port of 127.0.0.1 that leads to a Unix socket, which JDBC does not know."""
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        while True:
+            client, _ = listener.accept()
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(path)
+            for ends in (client, server), (server, client):
+                threading.Thread(target=copy, args=ends, daemon=True).start()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=serve, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def jdbc_url(database: str) -> str:
+    host, port = os.environ.get("PGHOST", "localhost"), os.environ.get("PGPORT", "5432")
+    if host.startswith("/"):
+        host, port = "127.0.0.1", over_tcp(f"{host}/.s.PGSQL.{port}")
+    return f"jdbc:postgresql://{host}:{port}/{database}?user={os.environ.get('PGUSER', '')}"
 
 
 def runnable(block: Block) -> bool:
     """All but SQL, which tests/tap/pages.pl runs, and what has been installed already."""
-    return block.language in ("python", "html", "js", "sh") and not block.text.startswith(
-        "pip install"
-    )
+    languages = ("python", "html", "js", "sh", "prisma", "go", "java")
+    return block.language in languages and not block.text.startswith("pip install")
 
 
 def run_section(title: str, blocks: list[Block], setup: str, directory: pathlib.Path) -> list[bool]:
     database = "clients_" + re.sub(r"\W+", "_", title.lower())
     psql("postgres", f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}")
     psql(database, "CREATE EXTENSION pg_simhash")
-    if any(re.search(r"\b(INTO|FROM) article\b", block.text) for block in blocks):
+    if any(re.search(r"\b(INTO|FROM) article\b|Table\(.article", block.text) for block in blocks):
         psql(database, setup)
     variables = {"PGDATABASE": database, "DJANGO_SETTINGS_MODULE": "settings"}
-    environment = {**os.environ, **variables}
+    if any(block.language == "java" for block in blocks):
+        variables["JDBC_URL"] = jdbc_url(database)
+    environment = {**os.environ, **PROGRAMS, **variables}
     session = PythonSession(directory, environment)
     results = []
     for number, block in enumerate(blocks, 1):
@@ -132,17 +206,19 @@ def main() -> None:
     shutil.copytree(HERE / "project", directory)
     introduction, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
     setup = Block(*BLOCK.search(introduction).groups()).text
-    results = []
+    results, skipped = [], 0
     for section in sections:
         title = section.splitlines()[0]
         blocks = [Block(*found.groups()) for found in BLOCK.finditer(section)]
         blocks = [block for block in blocks if runnable(block)]
-        if any(block.language == "js" for block in blocks) and not node_has_pg():
-            print(f"skipped - {title}: there is no node with the package pg here")
+        lacking = next(filter(None, map(missing, blocks)), None)
+        if lacking:
+            print(f"skipped - {title}: there is {lacking} here")
+            skipped += 1
         elif blocks:
             results += run_section(title, blocks, setup, directory)
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    sys.exit(not results or not all(results))
+    sys.exit(not (results or skipped) or not all(results))
 
 
 if __name__ == "__main__":
