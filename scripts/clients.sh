@@ -18,8 +18,11 @@ install_clients() {
       --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
     npm install --prefix $directory --silent --no-audit --no-fund pg@8 drizzle-orm@0.45 || true
-    npm install --prefix $directory --silent --no-audit --no-fund \
-      prisma@7 @prisma/client@7 @prisma/adapter-pg@7 || true
+    # Its scripts would download programs that only migrations need.
+    if [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
+      npm install --prefix $directory --silent --no-audit --no-fund --ignore-scripts \
+        prisma@7 @prisma/client@7 @prisma/adapter-pg@7 || true
+    fi
   fi
   touch $directory/stamp
 }

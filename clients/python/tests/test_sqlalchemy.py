@@ -637,7 +637,7 @@ def migrated(connection, metadata, there):
     def include(name, type_, parents):
         return include_name(name, type_, parents) and (type_ != "table" or name in names)
 
-    opts = {"include_name": include, "render_item": render_item}
+    opts = {"include_name": include, "render_item": render_item, "include_schemas": True}
     context = MigrationContext.configure(connection, opts=opts)
 
     def run(ops):
@@ -662,10 +662,10 @@ def migrated(connection, metadata, there):
 def test_alembic_migrates_indexes_and_constraints(database):
     pytest.importorskip("alembic")
 
-    def model(*args, schema=None):
+    def model(*args, name="migrated", schema=None):
         metadata = sa.MetaData()
         columns = sa.Column("id", sa.Integer, primary_key=True), sa.Column("Body", sa.Text)
-        sa.Table("migrated", metadata, *columns, sa.Column("at", sa.Integer), *args, schema=schema)
+        sa.Table(name, metadata, *columns, sa.Column("at", sa.Integer), *args, schema=schema)
         return metadata
 
     def near(similarity, name, **kwargs):
@@ -707,6 +707,15 @@ def test_alembic_migrates_indexes_and_constraints(database):
         copied.indexes.clear()
         connection.execute(sa.text("DROP TABLE migrated"))
         copied.create(connection)
+        other = {"name": 'An "odd" name', "schema": "Other"}
+        connection.execute(sa.text('CREATE SCHEMA "Other"'))
+        plain, made = (
+            model(*parts, **other)
+            for parts in ([], [near(0.8, "near_3"), SimhashIndex("n", "Body", similarity=0.8)])
+        )
+        plain.create_all(connection)
+        migrated(connection, made, plain)
+        connection.execute(sa.text('DROP SCHEMA "Other" CASCADE'))
         connection.execute(sa.text("DROP TABLE copied"))
 
     on_psycopg(False, use)
