@@ -1,6 +1,6 @@
 # The suite `clients`: every example of docs/clients.md, docs/clients-other.md and docs/python.md as
 # it stands, and the tests of the package in clients/python. Sourced by test.sh.
-# shellcheck shell=bash disable=SC2154 # logs, socket, bindir, started: test.sh, cluster.sh
+# shellcheck shell=bash disable=SC2154 # logs, suites, socket, bindir, started: test.sh, cluster.sh
 
 # install_clients: the clients' libraries, below target/clients: Python's with the package, which is
 # compiled, in a virtual environment, and node's if there is a node. Go's and Java's are Debian's
@@ -18,8 +18,9 @@ install_clients() {
       --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
     npm install --prefix $directory --silent --no-audit --no-fund pg@8 drizzle-orm@0.45 || true
-    # Its scripts would download programs that only migrations need.
-    if [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
+    # Prisma is large: only where this suite was asked for by name. Its scripts would download
+    # programs that only migrations need.
+    if [ "$suites" = clients ] && [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
       npm install --prefix $directory --silent --no-audit --no-fund --ignore-scripts \
         prisma@7 @prisma/client@7 @prisma/adapter-pg@7 || true
     fi
