@@ -1,6 +1,7 @@
 """A database with the extension for the whole run, which PGDATABASE then names."""
 
 import os
+import shutil
 
 import pytest
 
@@ -41,3 +42,21 @@ def wide(plain):
     plain.execute(f"CREATE TABLE wide ({columns})")
     yield "wide"
     plain.execute("DROP TABLE wide")
+
+
+@pytest.fixture
+def browser():
+    """A browser without a screen, which keeps a log of what it asks for."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("no chromium, or no chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver)
+    browser = webdriver.Chrome(options=options, service=service)
+    yield browser
+    browser.quit()

@@ -15,7 +15,7 @@ import urllib.request
 import pytest
 
 pytest.importorskip("django")
-webdriver = pytest.importorskip("selenium.webdriver")
+pytest.importorskip("selenium.webdriver")
 TOP = pathlib.Path(__file__).resolve().parents[3]
 FILE = re.compile(
     r"^```\w+\n(?:# |<!-- )(shop/[\w/]+\.(?:py|html))(?: -->)?\n(.*?)^```\n", re.M | re.S
@@ -64,21 +64,6 @@ def address(tmp_path, browser):
     server.wait()
     with psycopg.connect(dbname="postgres", autocommit=True) as admin:
         admin.execute("DROP DATABASE clients_browser WITH (FORCE)")
-
-
-@pytest.fixture
-def browser():
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("no chromium, or no chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    service = webdriver.ChromeService(executable_path=driver)
-    browser = webdriver.Chrome(options=options, service=service)
-    yield browser
-    browser.quit()
 
 
 def test_a_copy_is_refused_with_a_link(address, browser):

@@ -1,4 +1,4 @@
-"""The command line: `pg-simhash dedup in.parquet out.parquet`."""
+"""The command line: `pg-simhash dedup in.parquet out.parquet`, `pg-simhash report --table doc`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import __version__
 from .config import Config
-from .files import Format, format_of, kept_copied, mapped_texts, write_duplicates
+from .files import Format, format_of, kept_copied, mapped_texts, write_duplicates, written
 from .whole import duplicates
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -38,9 +38,19 @@ def _similarity(text: str) -> float:
     return number
 
 
+def _similarities(text: str) -> list[float]:
+    return sorted({_similarity(part) for part in text.split(",")})
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pg-simhash", description="Near-duplicate texts in files, as pg_simhash finds them."
+        prog="pg-simhash", description="Near-duplicate texts, as pg_simhash finds them."
     )
     parser.add_argument("--version", action="version", version=f"pg-simhash {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -79,6 +89,44 @@ def _parser() -> argparse.ArgumentParser:
         help="for keys, and as much again for sets of shingles (1GB); texts lie in a scratch file",
     )
     dedup.add_argument("--quiet", action="store_true", help="shows no progress")
+    dedup.set_defaults(run=_dedup)
+    report = commands.add_parser(
+        "report",
+        help="a page about a table's near-duplicates",
+        description="Writes a page of HTML about the near-duplicates of a table: what "
+        "simhash_duplicates would drop, how similar they are, groups, pairs to look at, copied "
+        "passages. It only reads. The column needs an index USING simhash, and passages one more.",
+    )
+    report.add_argument(
+        "--dsn", default="", help="the database (what PGHOST, PGDATABASE and so on say)"
+    )
+    report.add_argument("--table", required=True, help="the table, as in SQL: doc, public.doc")
+    report.add_argument("--column", default="body", help="the column of texts (body)")
+    report.add_argument(
+        "--out", type=Path, default=Path("report.html"), metavar="FILE", help="(report.html)"
+    )
+    report.add_argument("--force", action="store_true", help="replaces FILE if it is there")
+    report.add_argument(
+        "--similarity",
+        type=_similarities,
+        metavar="LIST",
+        help="at which to ask what would be dropped (0.5,0.6,0.7,0.8,0.9)",
+    )
+    report.add_argument("--config", metavar="JSON", help="that of the index to take")
+    report.add_argument("--keep", metavar="ORDER", help="which rows stay: 'length(body) DESC, id'")
+    report.add_argument(
+        "--sample", type=_count, default=5, metavar="N", help="pairs to show of each band (5)"
+    )
+    report.add_argument(
+        "--limit",
+        type=_count,
+        default=2_000_000,
+        metavar="N",
+        help="pairs to count at most (2000000); where there are more, the page says so and counts "
+        "what would be dropped",
+    )
+    report.add_argument("--quiet", action="store_true", help="shows no progress")
+    report.set_defaults(run=_report)
     return parser
 
 
@@ -142,6 +190,36 @@ def _dedup(arguments: argparse.Namespace) -> None:
         )
 
 
+def _report(arguments: argparse.Namespace) -> None:
+    try:
+        from . import page, report
+    except ImportError as error:
+        raise ImportError(
+            f"report needs psycopg: pip install 'psycopg[binary]' ({error})"
+        ) from None
+    target: Path = arguments.out
+    if target.exists() and not arguments.force:
+        raise ValueError(f"{target} is there already: --force replaces it")
+    shown = _Shown(arguments.quiet)
+    options = report.Options(
+        arguments.table,
+        arguments.column,
+        arguments.similarity,
+        arguments.config,
+        arguments.keep,
+        arguments.sample,
+        arguments.limit,
+    )
+    try:
+        found = report.read(arguments.dsn, options, shown.say)
+    finally:
+        shown.end()
+    with written(target) as unfinished:
+        unfinished.write_text(page.page(found), encoding="utf-8")
+    if not arguments.quiet:
+        print(f"{found.rows} rows, {target} written", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line. Returns the exit status."""
     parsed = _parser().parse_args(arguments)
@@ -149,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _dedup(parsed)
+        parsed.run(parsed)
     except KeyboardInterrupt:
         print("\npg-simhash: cancelled, nothing was written", file=sys.stderr)
         return 130

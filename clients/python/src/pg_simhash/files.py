@@ -76,7 +76,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[Path]:
+def written(path: Path) -> Iterator[Path]:
     """A name to write to. The file gets its own name at the end, if nothing went wrong."""
     suffix = "".join(path.suffixes[-2:])
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished{suffix}")
@@ -191,7 +191,7 @@ def _record(arrow: Any, schema: Any, batch: list[str | None], path: Path, first:
 
 def kept_copied(source: Path, target: Path, gone: set[int]) -> None:
     """Copies the rows that are not gone."""
-    with _written(target) as unfinished:
+    with written(target) as unfinished:
         {"parquet": _copy_parquet, "jsonl": _copy_lines, "csv": _copy_csv}[format_of(source)](
             source, unfinished, gone
         )
@@ -224,7 +224,7 @@ def _copy_csv(source: Path, target: Path, gone: set[int]) -> None:
 def write_duplicates(path: Path, rows: Sequence[Duplicate]) -> None:
     """Writes which rows are dropped, and which one stands for each."""
     names = Duplicate._fields
-    with _written(path) as unfinished:
+    with written(path) as unfinished:
         kind = format_of(path)
         if kind == "parquet":
             arrow = _arrow()
