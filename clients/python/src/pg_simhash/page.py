@@ -58,8 +58,8 @@ mark { background: var(--mark); color: inherit; border-bottom: 2px solid var(--e
 @media (max-width: 40rem) {
   .sides { grid-template-columns: 1fr; }
   .sides > div + div { border-left: 0; border-top: 1px solid var(--line); }
-  table { font-size: .8rem; }
-  th, td { padding-inline: .2rem; }
+  table { font-size: .75rem; }
+  th, td { padding-inline: .15rem; }
   th, tbody th, caption { font-size: inherit; }
 }
 @media print { body { max-width: none; } .pair, .group, table { break-inside: avoid; } }
@@ -135,7 +135,7 @@ def _marked(tokens: list[tuple[bool, str]], shared: list[bool]) -> Iterator[str]
         differs.append(len(around) == 2 - is_word and not any(around))
         word += is_word
     near = [False] * len(tokens)
-    for at in [at for at, marked in enumerate(differs) if marked] or [0]:
+    for at in [0, *(at for at, marked in enumerate(differs) if marked)]:
         for place in range(max(0, at - 2 * AROUND), min(len(tokens), at + 2 * AROUND + 1)):
             near[place] = True
     left, parts = SHOWN, zip(near, differs, tokens)
@@ -249,7 +249,7 @@ def _dropped(report: Report) -> str:
         "a row that stays is dropped. No two rows that stay are near each other.</p>"
         + _table(
             "Rows that would be dropped, by the similarity asked for",
-            ["similarity", "dropped", "of all", "stay", "groups", "largest"],
+            ["at", "dropped", "of all", "stay", "groups", "largest"],
             map(cells, report.drops),
         )
         + f"<pre>{escape(statement)}</pre>"
@@ -311,7 +311,7 @@ def _groups(report: Report) -> str:
             ["rows", *(f"{drops.similarity:g}" for drops in report.drops)],
             rows,
         )
-        + (f"<h3>The largest at {similarity:g}</h3>{shown}" if shown else "")
+        + (f"<h3>One of each of the largest sizes, at {similarity:g}</h3>{shown}" if shown else "")
     )
 
 
@@ -325,7 +325,7 @@ def _pairs(report: Report) -> str:
         shown = f"{len(pairs)} of {_of(count, what)}" if count > len(pairs) else _of(count, what)
         sections.append(f"<h3>{band}: {shown}</h3>{''.join(map(_pair, pairs))}")
     return (
-        "<h2>Pairs to look at</h2><p>Drawn at random from each band. Words that only one of the "
+        "<h2>Pairs to look at</h2><p>Drawn at random from each band, no text twice. Words that only one of the "
         "two texts has, beside these neighbours, are <mark>marked</mark>. Which band is what you call the same?</p>"
         + "".join(reversed(sections))
     )

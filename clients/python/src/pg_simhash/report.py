@@ -32,6 +32,8 @@ Say: TypeAlias = "Callable[[str], object]"
 SIMILARITIES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 #: Bars of the histogram from 0 to 1. The last one is 1 itself.
 BARS = 20
+#: Pairs that are drawn for one that is shown.
+DRAWN = 10
 #: Characters of a text that are read to be shown.
 READ = 20_000
 #: A run of words that more texts have is boilerplate.
@@ -231,9 +233,10 @@ class _Database:
             " WHERE indrelid = %s::oid AND indisprimary ORDER BY array_position(indkey, attnum)",
             [self.table],
         )
-        if not columns:
-            return sql.SQL("t.ctid::text")
-        parts = [sql.SQL("t.{}::text").format(_named(name)) for (name,) in columns]
+        parts = [
+            sql.SQL("{} || t.{}::text").format(f"{name} ".replace("%", "%%"), _named(name))
+            for name in [name for (name,) in columns] or ["ctid"]
+        ]
         return sql.SQL("concat_ws(', ', {})").format(sql.SQL(", ").join(parts))
 
     def statement(self, more: str = "", after: str = "") -> str:
@@ -365,6 +368,18 @@ def _counted(
     return bars, bands
 
 
+def _different(pairs: Iterable[Pair], most: int) -> list[Pair]:
+    """Pairs without a text that another one has: most pairs may be those of one large group."""
+    seen: set[str] = set()
+    chosen: list[Pair] = []
+    for pair in pairs:
+        bodies = {pair.first.body, pair.second.body}
+        if len(chosen) < most and seen.isdisjoint(bodies):
+            seen |= bodies
+            chosen.append(pair)
+    return sorted(chosen, key=lambda pair: pair.similarity)
+
+
 def _passages(database: _Database, index: Index) -> Passages:
     limit, sample = database.options.limit, database.options.sample
     found = Passages(index.name, index.words or 0)
@@ -451,11 +466,11 @@ def _asked(database: _Database, say: Say) -> Report:
         examples.append(example)
     edges = sorted({*similarities, 1.0})
     say(f"pairs from {similarities[0]:g} on")
-    bars, bands = _counted(_pairs(database, index, similarities[0]), edges, options.sample)
+    bars, bands = _counted(_pairs(database, index, similarities[0]), edges, DRAWN * options.sample)
     if not (has_all_pairs := bars.total() <= options.limit):
         say("more pairs than the limit: what would be dropped, one by one")
         rows_with_kept = _with_kept(database, index, similarities[0])
-        bars, bands = _counted(rows_with_kept, edges, options.sample)
+        bars, bands = _counted(rows_with_kept, edges, DRAWN * options.sample)
     say("texts to show")
     middle = min(range(len(similarities)), key=lambda i: abs(similarities[i] - 0.7))
     shown = {row[at : at + 2] for band in bands for row in band.rows for at in (1, 3)}
@@ -478,10 +493,10 @@ def _asked(database: _Database, say: Say) -> Report:
             (
                 edge,
                 band.count,
-                [
-                    Pair(row[0], found[row[1:3]], found[row[3:5]])
-                    for row in sorted(band.rows, key=lambda row: row[0])
-                ],
+                _different(
+                    [Pair(row[0], found[row[1:3]], found[row[3:5]]) for row in band.rows],
+                    options.sample,
+                ),
             )
             for edge, band in zip(edges, bands)
         ],
@@ -492,9 +507,16 @@ def _asked(database: _Database, say: Say) -> Report:
 
 
 def read(dsn: str, options: Options, say: Say) -> Report:
-    """`ask`, of the database that a connection string names."""
+    """`ask`, of the database that a connection string names. An error says what was asked for."""
+    step = ""
+
+    def remember(what: str) -> None:
+        nonlocal step
+        step = f"{what}: "
+        say(what)
+
     try:
         with psycopg.connect(dsn, application_name="pg-simhash report") as connection:
-            return ask(connection, options, say)
+            return ask(connection, options, remember)
     except psycopg.Error as error:
-        raise ValueError(str(error).strip()) from None
+        raise ValueError(f"{step}{error}".strip()) from None
