@@ -325,9 +325,9 @@ def _pairs(report: Report) -> str:
         shown = f"{len(pairs)} of {_of(count, what)}" if count > len(pairs) else _of(count, what)
         sections.append(f"<h3>{band}: {shown}</h3>{''.join(map(_pair, pairs))}")
     return (
-        "<h2>Pairs to look at</h2><p>Drawn at random from each band, no text twice. Words that only one of the "
-        "two texts has, beside these neighbours, are <mark>marked</mark>. Which band is what you call the same?</p>"
-        + "".join(reversed(sections))
+        "<h2>Pairs to look at</h2><p>Drawn at random from each band, no text twice. Words that the "
+        "other text does not have beside the same neighbour are <mark>marked</mark>. Which band is "
+        "what you call the same?</p>" + "".join(reversed(sections))
     )
 
 
