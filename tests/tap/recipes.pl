@@ -1,5 +1,6 @@
-# Every recipe of docs/recipes.md runs as it stands, on real texts, and leaves what it should. Which
-# texts are near is found by comparing each with each.
+# Every recipe of docs/recipes.md runs as it stands, on real texts, and leaves what it should. So does
+# the one for many tables, of docs/training-data.md. Which texts are near is found by comparing each
+# with each.
 use strict;
 use warnings;
 use FindBin;
@@ -15,6 +16,9 @@ my $salt = roll(1_000_000);
 my @corpora = 0 .. 9;
 my $page = slurp_file("$FindBin::Bin/../../docs/recipes.md");
 my ($introduction, %sections) = split /^## (.*)\n/m, $page;
+my (undef, %training) = split /^## (.*)\n/m,
+	slurp_file("$FindBin::Bin/../../docs/training-data.md");
+$sections{'Across tables'} = $training{'Across tables'};
 
 # A query's rows, as arrays.
 sub rows
@@ -485,9 +489,11 @@ SQL
 	'Groups, and how good they are' => { after => \&view_has_the_groups },
 	'Bridges' => { after => \&bridges_are },
 	'Keep a cluster id' => { after => \&groups_live },
-	'Deduplicate training data across ten tables' => {
-		first => join('', map { <<"SQL" } @corpora),
+	'Across tables' => {
+		first => join('', 'CREATE TABLE source (rank integer PRIMARY KEY, relation regclass);',
+			map { <<"SQL" } @corpora),
 CREATE TABLE corpus$_ (id bigint PRIMARY KEY, body text);
+INSERT INTO source VALUES ($_, 'corpus$_');
 INSERT INTO corpus$_
   SELECT id, test.changed(body, 2 + $_) FROM test.real
   WHERE id BETWEEN $_ * 20 + 1 AND $_ * 20 + 40;
