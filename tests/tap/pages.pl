@@ -70,6 +70,34 @@ for my $page (sort glob "$docs/*.md")
 	run_example("begun_$name", $_, $name) for @blocks;
 }
 
+# docs/moderation.md: a post in progress when its entry is made is held, and so is one that comes
+# while the entry is being made.
+SKIP:
+{
+	my $page = 'begun_moderation.md';
+	my ($poster, $moderator) = map {
+		$node->can('background_psql') ? $node->background_psql($page, on_error_stop => 1) : undef
+	} 1, 2;
+	skip 'this version has no background_psql', 3 unless $poster && $poster->can('query_safe');
+	my $waits = q{SELECT count(*) = 1 FROM pg_stat_activity
+	  WHERE wait_event_type = 'Lock' AND datname = 'begun_moderation.md'};
+	my @said = ('Knock Knock whose there text us to enter the weekly draw',
+		'Final chance to claim a discount voucher today from the shop');
+	$poster->query_safe("BEGIN; INSERT INTO post (community, body) VALUES (9, '$said[0]')");
+	$moderator->query_until(qr/waits/, "\\echo waits\nBEGIN;\nSELECT ban(0, '$said[0] 2');\n");
+	ok($node->poll_query_until($page, $waits), 'an entry waits for a post in progress');
+	$poster->query_safe('COMMIT');
+	$moderator->query_safe("SELECT ban(0, '$said[1]')");
+	$poster->query_until(qr/waits/, "\\echo waits\nINSERT INTO post (community, body)
+		VALUES (9, '$said[1]!');\n");
+	ok($node->poll_query_until($page, $waits), 'a post waits for an entry in progress');
+	$moderator->query_safe('COMMIT');
+	$poster->query_safe('SELECT 1');
+	$_->quit for $poster, $moderator;
+	is($node->safe_psql($page, q{SELECT count(held_for), count(*) FROM post WHERE community = 9}),
+		'2|2', 'and both posts are held');
+}
+
 # The pages have a line for each argument of the triggers, with each of its words, and no others:
 # what the HINT about an unknown argument lists.
 for (['simhash_dedup', 'trigger.md'], ['simhash_cluster', 'groups.md'])
