@@ -1,5 +1,5 @@
-# Every recipe of docs/recipes.md runs as it stands, on real texts, and leaves what it should. So does
-# the one for many tables, of docs/training-data.md. Which texts are near is found by comparing each
+# Every recipe of docs/recipes.md, and the one for many tables of docs/training-data.md, runs as it
+# stands, on real texts, and leaves what it should. Which texts are near is found by comparing each
 # with each.
 use strict;
 use warnings;
