@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::fmt::{Display, LowerExp};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::Utf8Error;
 
-use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::{PgLogLevel, PgSqlErrorCode, function_name};
 
 use crate::{encoding, memory};
@@ -40,12 +41,46 @@ pub fn notice(message: &str, hint: &str) {
     report(PgLogLevel::NOTICE, code, message, hint);
 }
 
-/// Raises an ERROR that was caught again, with a detail.
-pub fn raise_again(code: PgSqlErrorCode, message: &str, detail: &str, hint: &str) -> ! {
-    let report = ErrorReport::new(code, sendable(message), function_name!());
-    let report = report.set_detail(sendable(&clipped(detail)));
-    let report = if hint.is_empty() { report } else { report.set_hint(sendable(hint)) };
-    std::panic::resume_unwind(Box::new(report))
+/// What `work` yields. An ERROR that it raises gets one more line of DETAIL.
+pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -> T {
+    amended(work, |detail, hint| {
+        let before = detail.map(|detail| format!("{detail}\n")).unwrap_or_default();
+        (Some(before + &line()), hint)
+    })
+}
+
+/// What `work` yields. An ERROR that it raises without a HINT gets this one.
+pub fn with_hint<T>(hint: &str, work: impl FnOnce() -> T) -> T {
+    amended(work, |detail, own| (detail, own.or_else(|| Some(hint.to_owned()))))
+}
+
+type Beside = (Option<String>, Option<String>);
+
+/// Raises an ERROR of `work` again, with another DETAIL and HINT.
+fn amended<T>(
+    work: impl FnOnce() -> T,
+    amend: impl FnOnce(Option<String>, Option<String>) -> Beside,
+) -> T {
+    let cause = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(answer) => return answer,
+        Err(cause) => cause,
+    };
+    let caught = match cause.downcast::<CaughtError>().map(|cause| *cause) {
+        Ok(CaughtError::PostgresError(caught) | CaughtError::ErrorReport(caught)) => caught,
+        Ok(other) => resume_unwind(Box::new(other)),
+        Err(cause) => resume_unwind(cause),
+    };
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let (detail, hint) = amend(owned(caught.detail()), owned(caught.hint()));
+    let message = sendable(caught.message());
+    let mut report = ErrorReport::new(caught.sql_error_code(), message, function_name!());
+    if let Some(detail) = detail {
+        report = report.set_detail(sendable(&clipped(&detail)));
+    }
+    if let Some(hint) = hint {
+        report = report.set_hint(sendable(&hint));
+    }
+    resume_unwind(Box::new(report))
 }
 
 fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
@@ -53,7 +88,7 @@ fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
     let report = if hint.is_empty() { report } else { report.set_hint(sendable(&clipped(hint))) };
     match level {
         // As report does it, but without the panic hook: the report knows its place.
-        PgLogLevel::ERROR => std::panic::resume_unwind(Box::new(report)),
+        PgLogLevel::ERROR => resume_unwind(Box::new(report)),
         level => report.report(level),
     }
 }

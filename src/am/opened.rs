@@ -6,9 +6,10 @@ use std::cell::RefCell;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::build::ambuild;
-use crate::catalog::cache;
+use crate::catalog::cache::{self, valid};
 use crate::catalog::inheritance::is_partitioned;
 use crate::catalog::names::relation_name;
+use crate::catalog::relations::indexes;
 use crate::compat::restrict_search_path;
 use crate::error::raise;
 use crate::planner::access_method;
@@ -258,15 +259,38 @@ unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
 fn wrong_object(oid: pg_sys::Oid) -> ! {
     // SAFETY: a catalogue look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(oid) } as u8;
+    let hint = match kind {
+        pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
+            "A table over servers is named where no other one, and no text beside fingerprints, is \
+             asked for: see docs/scale-out.md. Else name an index."
+                .into()
+        }
+        _ => index_instead_of(oid),
+    };
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
         format!("\"{}\" is not a simhash index", relation_name(oid)),
-        match kind {
-            pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
-                "A table over servers is named where no other one, and no text beside \
-                 fingerprints, is asked for: see docs/scale-out.md. Else name an index."
-            }
-            _ => "Name an index that was created with USING simhash.",
-        },
+        &hint,
     )
+}
+
+/// A hint: the simhash indexes of a table that was named instead, or of that of another index.
+fn index_instead_of(oid: pg_sys::Oid) -> String {
+    // SAFETY: catalogue look-ups; the relation is opened with a lock that the ERROR ends.
+    let names: Vec<String> = unsafe {
+        let table = valid(pg_sys::IndexGetRelation(oid, true)).unwrap_or(oid);
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::try_relation_open(table, lock);
+        if relation.is_null() {
+            Vec::new()
+        } else {
+            let own = indexes(relation).filter(|index| is_of_access_method(index.oid()));
+            own.map(|index| relation_name(index.oid())).collect()
+        }
+    };
+    match names.as_slice() {
+        [] => "Name an index of the table, created with: CREATE INDEX ON ... USING simhash (...)."
+            .into(),
+        names => format!("Name an index of the table: {}.", names.join(", ")),
+    }
 }

@@ -10,7 +10,7 @@ use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::LEAST_SIMILARITY;
 use simhash_index::postings::recent_by_default;
 
-use crate::error::raise;
+use crate::error::{raise, with_hint};
 use crate::storage::IndexRel;
 use crate::types::ConfigText;
 
@@ -33,6 +33,10 @@ pub struct Options {
     /// 0 if it was not given.
     words: i32,
 }
+
+const PARAMETERS: &str = "The storage parameters are, of an index on texts, similarity (0.3 to 1: \
+    0.7 for 70 %), config and recent; of passages, words (5 to 10000), config and recent; of \
+    fingerprints, blocks (1 to 16); of each, fillfactor (50 to 100).";
 
 /// The similarity of an index that does not name one.
 const UNSET: f64 = 2.0;
@@ -139,7 +143,7 @@ pub unsafe extern "C-unwind" fn amoptions(
         field(c"words", RELOPT_TYPE_INT, offset_of!(Options, words)),
     ];
     // SAFETY: the table describes `Options`.
-    unsafe {
+    with_hint(PARAMETERS, || unsafe {
         pg_sys::build_reloptions(
             given,
             validate,
@@ -149,7 +153,7 @@ pub unsafe extern "C-unwind" fn amoptions(
             fields.len() as i32,
         )
         .cast()
-    }
+    })
 }
 
 impl Options {

@@ -11,7 +11,7 @@ use super::row;
 use super::target::Target;
 use crate::catalog::names::qualified_name;
 use crate::compat::string_of;
-use crate::error::{raise, reserve, shown};
+use crate::error::{raise, reserve, shown, with_hint};
 use crate::storage::check_for_interrupts;
 use crate::types::text::utf8_to_server;
 use crate::types::tid;
@@ -86,7 +86,8 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
     // SAFETY: a node is cast only to the type its tag says.
     unsafe {
         let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
-        let parsed = PgList::<pg_sys::RawStmt>::from_pg(pg_sys::raw_parser(source.as_ptr(), mode));
+        let parsed = with_hint(HINT, || pg_sys::raw_parser(source.as_ptr(), mode));
+        let parsed = PgList::<pg_sys::RawStmt>::from_pg(parsed);
         let select = parsed.get_ptr(0).filter(|_| parsed.len() == 1).map(|raw| (*raw).stmt);
         let select = select.filter(|&node| pgrx::is_a(node, pg_sys::NodeTag::T_SelectStmt));
         let is_list = select.is_some_and(|node| {

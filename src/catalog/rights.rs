@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::cache;
 use super::names::relation_name;
 use crate::compat;
-use crate::error::{raise, shown};
+use crate::error::{raise, shown, with_hint};
 
 const ALLOWED: pg_sys::AclResult::Type = pg_sys::AclResult::ACLCHECK_OK;
 
@@ -149,9 +149,13 @@ pub fn check_select(table: pg_sys::Oid, name: &CStr) {
 /// its columns.
 pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let any = pg_sys::AclMaskHow::ACLMASK_ANY;
-    check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
-        // SAFETY: a catalogue look-up.
-        unsafe { pg_sys::pg_attribute_aclcheck_all(table, role, right, any) == ALLOWED }
+    let shown = shown(name);
+    let hint = format!("The database's owner grants it: GRANT INSERT, DELETE ON {shown} TO ...");
+    with_hint(&hint, || {
+        check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
+            // SAFETY: a catalogue look-up.
+            unsafe { pg_sys::pg_attribute_aclcheck_all(table, role, right, any) == ALLOWED }
+        });
     });
 }
 

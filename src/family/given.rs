@@ -119,7 +119,7 @@ impl<'a> Given<'a> {
         let (key, value) = (key.trim(), value.trim());
         let is_it = |known: &Argument| known.key == key && known.of.contains(&self.of);
         let Some(place) = ARGUMENTS.iter().position(is_it) else {
-            self.raise(argument, "is not known", &allowed)
+            self.raise_invalid(&format!("unknown argument \"{key}\""), &allowed)
         };
         if value.is_empty() {
             self.raise(argument, "has no value", &allowed)
@@ -140,7 +140,8 @@ impl<'a> Given<'a> {
         let words = known.map_or(&[][..], |known| known.choice);
         let Some(given) = self.get(key) else { return words.first().copied().unwrap_or_default() };
         words.iter().copied().find(|&word| word == given).unwrap_or_else(|| {
-            self.raise(&self.shown(key), "is not known", &format!("Allowed: {}.", words.join(", ")))
+            let what = format!("invalid value \"{given}\" for argument \"{key}\"");
+            self.raise_invalid(&what, &format!("Allowed: {}.", words.join(", ")))
         })
     }
 
@@ -184,6 +185,12 @@ impl<'a> Given<'a> {
             "Column names are written as they are stored, without quotes. If the column was \
              dropped or renamed, drop the trigger, and create it anew.",
         )
+    }
+
+    /// Raises 22023: what there is not.
+    fn raise_invalid(&self, what: &str, allowed: &str) -> ! {
+        let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+        raise(code, format!("{what} of {}", self.trigger), allowed)
     }
 
     /// Raises 22023: what is wrong with an argument.

@@ -415,7 +415,7 @@ fn linkage_of(name: &str) -> Linkage {
         "star" => Linkage::Star,
         _ => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("linkage \"{name}\" is not known"),
+            format!("invalid value \"{name}\" for \"linkage\""),
             "Allowed: chain, star.",
         ),
     }
@@ -607,7 +607,7 @@ fn verification(
     let measure = Measure::from_name(measure.as_str()).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("measure \"{}\" is not known", measure.as_str()),
+            format!("invalid value \"{}\" for \"measure\"", measure.as_str()),
             &format!("Allowed: {}.", Measure::names()),
         )
     });

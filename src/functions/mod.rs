@@ -22,6 +22,7 @@ mod fingerprint_types;
 mod groups;
 mod handler;
 mod hashers;
+mod incomparable;
 mod inspect;
 mod ksentence;
 mod lexicons;

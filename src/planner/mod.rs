@@ -19,6 +19,7 @@
 mod balls;
 mod changes;
 mod descendants;
+pub mod incomparable;
 mod index;
 mod indexed_columns;
 mod measures;

@@ -6,6 +6,7 @@ use std::ffi::CString;
 use pgrx::fcinfo::direct_function_call_as_datum as call;
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 
+use crate::error::with_hint;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::given::Given;
 use crate::family::serving::not_before_of;
@@ -39,7 +40,7 @@ impl Window {
                 "Name a column that is set, for example by DEFAULT now().",
             )
         }
-        let back = interval(back);
+        let back = with_hint(SHAPE, || interval(back));
         if !is_positive(back) {
             given.raise_as(
                 PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,

@@ -7,13 +7,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pgrx::pg_sys::panic::CaughtError;
 use pgrx::{FromDatum, PgSqlErrorCode, pg_sys};
 
 use crate::call::with_settings;
-use crate::error::{raise, raise_again};
+use crate::error::{raise, with_detail};
 use crate::query::{Column, Row, for_each_row_of_statement, is_text};
 
 thread_local! {
@@ -128,19 +127,7 @@ struct Place {
 impl Place {
     /// What `ask` yields. An ERROR says which server it is of: pgrx hands on no context.
     fn named<T>(&self, ask: impl FnOnce() -> T) -> T {
-        let cause = match catch_unwind(AssertUnwindSafe(ask)) {
-            Ok(answer) => return answer,
-            Err(cause) => cause,
-        };
-        let report = match cause.downcast::<CaughtError>().map(|cause| *cause) {
-            Ok(CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) => report,
-            Ok(other) => resume_unwind(Box::new(other)),
-            Err(cause) => resume_unwind(cause),
-        };
-        let detail = report.detail().map(|detail| format!("{detail}\n")).unwrap_or_default();
-        let detail = format!("{detail}The server is \"{}\".", self.server);
-        let hint = report.hint().unwrap_or_default();
-        raise_again(report.sql_error_code(), report.message(), &detail, hint)
+        with_detail(|| format!("The server is \"{}\".", self.server), ask)
     }
 }
 

@@ -1,0 +1,160 @@
+//! Calls whose operands cannot be compared: an ERROR that says what to write. SQL declares
+//! functions of `simhash_incomparable` for them, to which implicit casts lead.
+
+use std::ffi::CStr;
+
+use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+
+use super::measures::Objects;
+use crate::error::{raise, shown};
+use crate::types::layout::Layout;
+
+/// What an operand is, as far as a hint needs to know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operand {
+    /// A fingerprint of so many bits.
+    Fingerprint(u32),
+    Text,
+    /// A bigint or a narrower integer.
+    Integer,
+    Numeric,
+    Bytes,
+    Bits,
+    /// NULL, for example.
+    Unknown,
+}
+
+/// Raises 42883, as PostgreSQL does for a function that there is not, if the request comes with a
+/// call.
+///
+/// # Safety
+/// `request` is the planner's.
+pub unsafe fn refuse(request: *mut pg_sys::Node) {
+    // SAFETY: the request is cast only to the type its tag says; the call is an analysed one, whose
+    // operands are expressions; names are palloc'd.
+    unsafe {
+        if (*request).type_ != pg_sys::NodeTag::T_SupportRequestSimplify {
+            return;
+        }
+        let call = (*request.cast::<pg_sys::SupportRequestSimplify>()).fcall;
+        let operands = PgList::<pg_sys::Node>::from_pg((*call).args);
+        let name = pg_sys::get_func_name((*call).funcid);
+        let (Some(a), Some(b)) = (operands.get_ptr(0), operands.get_ptr(1)) else { return };
+        if name.is_null() {
+            return;
+        }
+        let name = shown(CStr::from_ptr(name));
+        let types = [a, b].map(|operand| type_before_cast(operand));
+        let [left, right] = types.map(type_name);
+        let [a, b] = types.map(operand);
+        raise(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+            format!("{name} does not compare {left} and {right}"),
+            &if &*name == "hamming" { of_hamming(a, b) } else { of_texts(&name, a, b) },
+        )
+    }
+}
+
+/// Raises 42846, as PostgreSQL does where there is no cast.
+pub fn refuse_width(from: pg_sys::Oid, to: pg_sys::Oid) -> ! {
+    let [from, to] = [from, to].map(type_name);
+    raise(
+        PgSqlErrorCode::ERRCODE_CANNOT_COERCE,
+        format!("cannot cast type {from} to {to}"),
+        &format!(
+            "The bits of one are not among those of the other. Make a {to} of the text, or give \
+             the column the type {from}: ALTER TABLE ... ALTER COLUMN ... TYPE {from} USING NULL."
+        ),
+    )
+}
+
+fn type_name(oid: pg_sys::Oid) -> String {
+    // SAFETY: a type's name, palloc'd.
+    unsafe { shown(CStr::from_ptr(pg_sys::format_type_be(oid))).into_owned() }
+}
+
+/// The type of an operand as the query has it.
+///
+/// # Safety
+/// `operand` is an expression.
+unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
+    // SAFETY: the node is cast to the type its tag says.
+    unsafe {
+        match (*operand).type_ {
+            pg_sys::NodeTag::T_CoerceViaIO => {
+                pg_sys::exprType((*operand.cast::<pg_sys::CoerceViaIO>()).arg.cast())
+            }
+            _ => pg_sys::exprType(operand),
+        }
+    }
+}
+
+fn operand(oid: pg_sys::Oid) -> Operand {
+    match oid {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID => return Operand::Text,
+        pg_sys::INT4OID | pg_sys::INT8OID => return Operand::Integer,
+        pg_sys::NUMERICOID => return Operand::Numeric,
+        pg_sys::BYTEAOID => return Operand::Bytes,
+        pg_sys::BITOID => return Operand::Bits,
+        _ => (),
+    }
+    match Objects::get().layout(oid) {
+        Some(Layout::Fingerprint(width)) => Operand::Fingerprint(width.bits()),
+        _ => Operand::Unknown,
+    }
+}
+
+/// What to write in place of `hamming(a, b)`.
+fn of_hamming(a: Operand, b: Operand) -> String {
+    use Operand::*;
+    match (a, b) {
+        (Fingerprint(a), Fingerprint(b)) => format!(
+            "Compare fingerprints of one width: make both with the same function, such as \
+             minhash{a} or minhash{b}."
+        ),
+        (Fingerprint(bits), other) | (other, Fingerprint(bits)) => match other {
+            Text => format!(
+                "Make the fingerprint of a text as those of the column were made, with \
+                 minhash{bits}(...) for example, or with simhash_like('index', ...). Cast \
+                 hexadecimal digits: ...::fingerprint{bits}."
+            ),
+            Integer if bits > 64 => {
+                format!("Cast the number: ...::numeric::fingerprint{bits}.")
+            }
+            Integer | Numeric => format!("Cast the number: ...::fingerprint{bits}."),
+            _ => format!("Cast the other operand: ...::fingerprint{bits}."),
+        },
+        (Integer, Text | Bytes) | (Text | Bytes, Integer) => {
+            "Cast the digits or bytes of a hash of 64 bits to the bigint with the same bits: \
+             ...::fingerprint64::bigint."
+                .into()
+        }
+        (Integer, Numeric) | (Numeric, Integer) => {
+            "A hash of 64 bits that is no bigint, because it is 2^63 or more, is cast to the \
+             bigint with the same bits: ...::fingerprint64::bigint."
+                .into()
+        }
+        (Integer, Bits) | (Bits, Integer) => {
+            "Cast the integer: ...::bigint::bit(64), for a bit string of 64 bits.".into()
+        }
+        (Bits, Bits) => "Write hamming(a, b) of bit strings, or a <^> b.".into(),
+        _ => "Cast both operands to fingerprints of one width: ...::fingerprint64, \
+              ...::fingerprint128 or ...::fingerprint256."
+            .into(),
+    }
+}
+
+/// What to write in place of a function of two texts.
+fn of_texts(name: &str, a: Operand, b: Operand) -> String {
+    let bits = [a, b].into_iter().find_map(|operand| match operand {
+        Operand::Fingerprint(bits) => Some(bits),
+        _ => None,
+    });
+    match bits {
+        Some(bits) => format!(
+            "{name} reads texts: name the column with the text. Of a column fp of fingerprints ask \
+             hamming(fp, simhash_like('index', 'a text')) <= simhash_reach(0.7, {bits})."
+        ),
+        None => format!("{name} reads texts: cast what is none: ...::text."),
+    }
+}
