@@ -6,13 +6,13 @@ use crate::call::pointer;
 use crate::error::raise;
 use crate::planner::incomparable;
 
-/// The type's input and output, and the functions that take it. Calls of these do not come to be
-/// executed: planning them raises.
+/// The casts to the type and the functions that take it. They do not come to be executed: planning
+/// a call raises.
 #[pg_extern(sql = false, stable, parallel_safe)]
-fn simhash_incomparable_value() -> Internal {
+fn simhash_incomparable() -> Internal {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "there are no values of type simhash_incomparable".into(),
+        "nothing is computed of type simhash_incomparable".into(),
         "The type stands for operands that cannot be compared. Use no cast to it.",
     )
 }

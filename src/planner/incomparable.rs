@@ -20,8 +20,9 @@ enum Operand {
     Numeric,
     Bytes,
     Bits,
-    /// NULL, for example.
-    Unknown,
+    /// Nothing but quotes says what it is: of the type simhash_incomparable since it was parsed.
+    Literal,
+    Other,
 }
 
 /// Raises 42883, as PostgreSQL does for a function that there is not, if the request comes with a
@@ -45,8 +46,13 @@ pub unsafe fn refuse(request: *mut pg_sys::Node) {
         }
         let name = shown(CStr::from_ptr(name));
         let types = [a, b].map(|operand| type_before_cast(operand));
-        let [left, right] = types.map(type_name);
-        let [a, b] = types.map(operand);
+        let operands = types.map(operand);
+        let shown_type = |i: usize| match operands[i] {
+            Operand::Literal => "a quoted literal".into(),
+            _ => type_name(types[i]),
+        };
+        let (left, right) = (shown_type(0), shown_type(1));
+        let [a, b] = operands;
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
             format!("{name} does not compare {left} and {right}"),
@@ -81,8 +87,14 @@ unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
     // SAFETY: the node is cast to the type its tag says.
     unsafe {
         match (*operand).type_ {
-            pg_sys::NodeTag::T_CoerceViaIO => {
-                pg_sys::exprType((*operand.cast::<pg_sys::CoerceViaIO>()).arg.cast())
+            pg_sys::NodeTag::T_FuncExpr => {
+                let call = operand.cast::<pg_sys::FuncExpr>();
+                let given = PgList::<pg_sys::Node>::from_pg((*call).args);
+                let is_cast = (*call).funcformat == pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+                match given.get_ptr(0).filter(|_| is_cast) {
+                    Some(given) => pg_sys::exprType(given),
+                    None => (*call).funcresulttype,
+                }
             }
             _ => pg_sys::exprType(operand),
         }
@@ -100,7 +112,8 @@ fn operand(oid: pg_sys::Oid) -> Operand {
     }
     match Objects::get().layout(oid) {
         Some(Layout::Fingerprint(width)) => Operand::Fingerprint(width.bits()),
-        _ => Operand::Unknown,
+        _ if oid.to_u32() >= pg_sys::FirstNormalObjectId => Operand::Literal,
+        _ => Operand::Other,
     }
 }
 

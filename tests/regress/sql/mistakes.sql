@@ -4,7 +4,8 @@
 SET client_min_messages = warning;
 CREATE TABLE m_doc (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL, posted timestamptz,
-  fp fingerprint64, wide fingerprint128, phash bigint, hex text, bits bit(64), j jsonb, same_as int);
+  fp fingerprint64, wide fingerprint128, phash bigint, hex text, bits bit(64), j jsonb,
+  same_as int);
 INSERT INTO m_doc (body, fp, wide, phash, hex, bits, j) VALUES
   ('The quick brown fox jumps', minhash64('a b'), minhash128('a b'), -1, 'ffffffffffffffff',
    B'1'::bit(64), '{"a": "b"}');
@@ -25,7 +26,8 @@ BEGIN
   EXECUTE statement;
   RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, state = RETURNED_SQLSTATE, hint = PG_EXCEPTION_HINT;
+  GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, state = RETURNED_SQLSTATE,
+    hint = PG_EXCEPTION_HINT;
   RETURN format(E'%s %s\n  HINT: %s', state, message, coalesce(nullif(hint, ''), 'none'));
 END $$;
 
@@ -96,12 +98,20 @@ INSERT INTO m_mistake (about, statement) VALUES
 ('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarty=0.7'')'),
 ('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=70'')'),
 ('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=bodi'', ''similarity=0.7'')'),
-('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=ignore'')'),
-('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=link'')'),
-('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=link'', ''link=same_as'')'),
-('trigger', 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''since=posted 3 dais'')'),
+('trigger',
+ 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=ignore'')'),
+('trigger',
+ 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=link'')'),
+('trigger',
+ 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'', ''action=link'',
+  ''link=same_as'')'),
+('trigger',
+ 'SELECT simhash_dedup_create(''m_doc'', ''body=body'', ''similarity=0.7'',
+  ''since=posted 3 dais'')'),
 ('groups', 'SELECT simhash_cluster_create(''m_doc'', ''body=body'', ''similarity=0.7'')'),
-('groups', 'SELECT simhash_cluster_create(''m_doc'', ''body=body'', ''cluster=same_as'', ''similarity=0.7'')'),
+('groups',
+ 'SELECT simhash_cluster_create(''m_doc'', ''body=body'', ''cluster=same_as'',
+  ''similarity=0.7'')'),
 ('rights', 'AS GUEST SELECT * FROM simhash_pairs(''m_doc_body'')'),
 ('rights', 'AS GUEST SELECT simhash_index_check(''m_doc_body'')'),
 ('rights', 'AS GUEST SELECT simhash_train(''guests'', ''SELECT 1'')');
@@ -111,6 +121,18 @@ SELECT format(E'%s: %s\n  %s\n', about, statement, outcome(statement)) FROM m_mi
 SELECT count(*) FILTER (WHERE outcome(statement) LIKE '%HINT: none'), count(*) >= 40 FROM m_mistake;
 \pset format aligned
 \pset tuples_only off
+
+-- What the hints say is understood.
+SELECT hamming(fp, 5::fingerprint64) >= 0, hamming(wide, 5::numeric::fingerprint128) >= 0,
+  hamming(phash, 18446744073709551615::fingerprint64::bigint) AS unsigned,
+  hamming(phash, hex::fingerprint64::bigint) AS digits,
+  hamming(phash, 'fffffffffffffffe'::fingerprint64::bigint) AS literal,
+  hamming(bits, phash::bigint::bit(64)) AS bits
+FROM m_doc;
+SELECT hamming(fp, '\xff00000000000000'::bytea::fingerprint64) >= 0,
+  hamming(bits::fingerprint64, fp) >= 0, hamming(hex::fingerprint64, fp) >= 0,
+  hamming(fp, minhash64('a b')) = 0, near_duplicate(id::text, '7')
+FROM m_doc;
 
 -- What is left alone: no call means something else than it did.
 SELECT hamming(1, 2), hamming(1::bigint, 3), hamming(1::smallint, 3::bigint),
@@ -126,7 +148,7 @@ SELECT parameter_types FROM pg_prepared_statements WHERE name = 'untyped';
 DEALLOCATE untyped;
 SELECT 1::bigint = '1'::text;
 SELECT 'a'::text || 1::numeric, coalesce(1::bigint, 2::numeric);
-SELECT 'a'::simhash_incomparable;
+SELECT 1::bigint::simhash_incomparable;
 DROP TABLE m_doc, m_mistake;
 DROP FUNCTION outcome;
 DROP ROLE regress_simhash_guest;
