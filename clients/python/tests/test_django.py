@@ -216,6 +216,34 @@ def test_what_decides_is_known_or_nothing_is_said(posts):
         assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name}) is None
 
 
+def test_what_a_form_leaves_out_of_a_row_that_is_there_is_known(posts):
+    post, _ = posts
+    post.objects.all().delete()
+    first = post.objects.create(body=FOX, board=1)
+    draft = post.objects.create(body=NEAR, board=1, draft=True)
+    moved = post.objects.create(body=NEAR, board=2)
+    for form in (
+        form_of(post, draft=False, instance=draft),
+        form_of(post, board=1, instance=moved),
+    ):
+        assert form.non_field_errors().as_data()[0].params["original"] == first.pk
+    assert form_of(post, board=3, instance=moved).is_valid()
+
+
+def test_the_order_of_a_configuration_is_no_change():
+    from django.db.migrations.writer import MigrationWriter
+
+    from pg_simhash import django as simhash
+
+    def made(config):
+        return simhash.NearDuplicateConstraint("body", similarity=0.8, name="near", config=config)
+
+    given = made({"shingle": 3, "numbers": "same"})
+    written, _ = MigrationWriter.serialize(given)
+    assert eval(written, {"pg_simhash": __import__("pg_simhash.django")}) == given
+    assert given == made({"numbers": "same", "shingle": 3}) != made({"shingle": 3})
+
+
 def test_rows_that_a_manager_hides_are_no_server_error(posts):
     from django.core.exceptions import ValidationError
     from django.db.models import Manager

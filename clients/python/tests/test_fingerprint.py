@@ -89,6 +89,11 @@ def test_hashes_of_images_are_taken_as_they_are():
         for wrong in (bits[1:], bits + 1, bits.astype(float) / 2):
             with pytest.raises(ValueError):
                 kind(wrong)
+        with pytest.raises(ValueError, match=r"array.tobytes\(\)"):
+            kind(numpy.packbits(bits))
+        assert kind(numpy.packbits(bits).tobytes()) == number
+    with pytest.raises(ValueError, match="a bit is 0 or 1, and not 2.5"):
+        Fingerprint64(numpy.full(64, 2.5))
     with pytest.raises(ValueError, match="from_signed"):
         Fingerprint64(-1)
 
@@ -113,3 +118,20 @@ def test_imagehash_and_pdqhash_write_the_same_digits():
     pdqhash = pytest.importorskip("pdqhash")
     vector, _ = pdqhash.compute(noise)
     assert f"{Fingerprint256(vector):064x}" == f"{int(''.join(map(str, vector)), 2):064x}"
+
+
+def test_errors_say_what_to_write():
+    for wrong, said in (
+        ((bytes(8), 100), "an array of 64 bits, and not of a tuple"),
+        ([True] * 64, "not of a list"),
+        (None, "not of a NoneType"),
+        (2.0, "not of a float"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            Fingerprint64(wrong)
+    with pytest.raises(ValueError, match=r"digits.zfill\(16\)"):
+        Fingerprint64("ff00")
+    for wrong in ("-5", "zz", "0xff", ""):
+        with pytest.raises(ValueError) as error:
+            Fingerprint64(wrong)
+        assert "zfill" not in str(error.value)

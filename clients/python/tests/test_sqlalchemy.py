@@ -296,7 +296,7 @@ class Post(Base):
 
 
 class Picture(Base):
-    """By two columns, a fingerprint, a generated one, and what cannot be asked for."""
+    """By two columns, a fingerprint, generated ones, and expressions that are text."""
 
     __tablename__ = "picture"
     site: orm.Mapped[int] = orm.mapped_column(primary_key=True)
@@ -307,8 +307,24 @@ class Picture(Base):
         FINGERPRINT128, sa.Computed(minhash128(sa.column("title")), persisted=True)
     )
     note: orm.Mapped[str | None]
+    label: orm.Mapped[str | None] = orm.mapped_column("A label")
+    hidden: orm.Mapped[bool] = orm.mapped_column(default=False)
+    written: orm.Mapped[int | None] = orm.mapped_column(
+        FINGERPRINT128, sa.Computed('minhash128("A label")', persisted=True)
+    )
     __table_args__ = (
         ExcludeConstraint(("fp", "~="), using="simhash", name="picture_fp"),
+        ExcludeConstraint(
+            (sa.func.hamming_ball(sa.column("written"), 20), "~="),
+            using="simhash",
+            name="picture_label",
+            where=sa.text("NOT picture.hidden"),
+        ),
+        ExcludeConstraint(
+            (sa.literal_column("near_text(note || 'note', 0.9)"), "~="),
+            using="simhash",
+            name="picture_near",
+        ),
         ExcludeConstraint(("made", "~="), using="simhash", name="picture_made"),
         ExcludeConstraint(
             (sa.text("near_text(note, 0.6)"), "~="), using="simhash", name="picture_note"
@@ -521,18 +537,20 @@ def test_original_before(models):
 
 def test_other_constraints_and_errors(models):
     with orm.Session(models) as session:
-        first = Picture(site=1, number=5, fp=7, title=FOX, note=FOX)
+        first = Picture(site=1, number=5, fp=7, title=FOX, note=FOX, label=FOX)
         save_or_refuse(session, first)
         for copy, constraint, key in (
             (Picture(site=2, number=1, fp=5), "picture_fp", (1, 5)),
             (Picture(site=2, number=1, title=FOX.upper()), "picture_made", (1, 5)),
-            (Picture(site=2, number=1, note=NEAR), "picture_note", None),
+            (Picture(site=2, number=1, label=FOX.upper()), "picture_label", (1, 5)),
+            (Picture(site=2, number=1, note=NEAR), "picture_note", (1, 5)),
         ):
             assert original(session, copy) == key
             with pytest.raises(NearDuplicateError) as refused:
                 save_or_refuse(session, copy)
             assert (refused.value.constraint, refused.value.original) == (constraint, key)
-        assert str(refused.value) == "a near-duplicate of another row, refused by picture_note"
+        assert str(refused.value) == "a near-duplicate of the row (1, 5), refused by picture_note"
+        save_or_refuse(session, Picture(site=4, number=1, label=FOX, hidden=True))
         assert session.get(Picture, (1, 5)) is first
         # A generated column is as the title will be.
         second = Picture(site=3, number=1, title=OTHER)
@@ -583,6 +601,7 @@ def test_a_row_that_is_not_seen(models):
         with pytest.raises(NearDuplicateError) as refused:
             save_or_refuse(late, Post(said=NEAR))
         assert refused.value.original is None
+        assert str(refused.value) == "a near-duplicate of another row, refused by post_near"
         late.rollback()
 
 
@@ -601,6 +620,9 @@ def test_async_sessions(models):
         engine = create_async_engine("postgresql+asyncpg://")
         async with AsyncSession(engine, expire_on_commit=False) as session:
             first = Post(said=FOX)
+            for name, act in (("original", original), ("save_or_refuse", save_or_refuse)):
+                with pytest.raises(TypeError, match=rf"await session.run_sync\({name}, row\)"):
+                    act(session, first)
             await session.run_sync(save_or_refuse, first)
             with pytest.raises(NearDuplicateError) as refused:
                 await session.run_sync(save_or_refuse, Post(said=NEAR))

@@ -269,8 +269,12 @@ Config = Mapping[str, Any] | str
 
 
 def _literal(config: Config) -> str:
-    """A configuration as a string of SQL. It is no parameter: an index is found by constants."""
-    text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
+    """A configuration as a string of SQL. It is no parameter: an index is found by constants. Keys
+    are sorted, as migrations write them: those of another order are no other constraint.
+    """
+    text = config
+    if not isinstance(text, str):
+        text = json.dumps(config, ensure_ascii=False, sort_keys=True)
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -379,7 +383,7 @@ class _NearText(Exact):
 
     def __init__(self, lhs: Any, rhs: Any) -> None:
         given = rhs if isinstance(rhs, (list, tuple)) else (rhs,)
-        if not 1 <= len(given) <= 3:
+        if not 1 <= len(given) <= 3 or isinstance(given[0], (int, float)):
             raise ValueError(f"near takes a text, a similarity and a configuration: {rhs!r}")
         super().__init__(NearDuplicate(lhs, *given), True)
 
@@ -441,16 +445,19 @@ class SimhashExclusionConstraint(ExclusionConstraint):
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> Any:
         """The key of a row that an instance is near to, of those that the model's default manager
-        shows. None if there is none, or if it is not known: a field that decides is excluded.
+        shows. None if there is none, or if it is not known: a field that decides is excluded, of
+        an instance that is new.
         """
         return self._original(model, instance, exclude, model._default_manager.using(using))
 
     def _original(self, model: Any, instance: Any, exclude: Any, rows: Any) -> Any:
         meta = model._meta
-        exclude = _given_exclusions(model, exclude)
+        # What a form leaves out of a row that is there is known: it may be restored or moved.
+        is_new = instance._state.adding
+        exclude = _given_exclusions(model, exclude) if is_new else set()
         given = _values(instance, meta, exclude)
         values = {F(name): value for name, value in given.items()}
-        if not instance._state.adding and instance.pk is not None:
+        if not is_new and instance.pk is not None:
             rows = rows.exclude(pk=instance.pk)
         for expression, operator in self.expressions:
             column = F(expression) if isinstance(expression, str) else expression

@@ -39,9 +39,11 @@ def _number_of_bits(array: Any, bits: int) -> int:
     """The number that an array has the bits of."""
     elements = array.ravel().tolist()
     if len(elements) != bits:
-        raise ValueError(f"not {bits} bits, but {len(elements)}: {array!r}")
-    if any(element not in (0, 1) for element in elements):
-        raise ValueError(f"an element is neither 0 nor 1: {array!r}")
+        hint = "; of an array of bytes take array.tobytes()" if len(elements) * 8 == bits else ""
+        raise ValueError(f"not {bits} bits, but {len(elements)}{hint}")
+    for element in elements:
+        if element not in (0, 1):
+            raise ValueError(f"a bit is 0 or 1, and not {element!r}")
     return int("".join("1" if element else "0" for element in elements), 2)
 
 
@@ -63,7 +65,9 @@ class Fingerprint(int):
             value = value.to_numpy()
         if isinstance(value, str):
             if not re.fullmatch(rf"(0[xX]|\\x)?[0-9a-fA-F]{{{cls.bits // 4}}}", value):
-                raise ValueError(f"not {cls.bits // 4} hexadecimal digits: {value!r}")
+                short = len(value) < cls.bits // 4 and re.fullmatch("[0-9a-fA-F]+", value)
+                hint = f"; digits.zfill({cls.bits // 4}) if zeros were left out" if short else ""
+                raise ValueError(f"not {cls.bits // 4} hexadecimal digits: {value!r}{hint}")
             number = int(value.removeprefix("\\x"), 16)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             packed = bytes(value)
@@ -77,6 +81,11 @@ class Fingerprint(int):
         elif hasattr(hashed := getattr(value, "hash", None), "ravel"):
             number = _number_of_bits(hashed, cls.bits)
         else:
+            if not hasattr(value, "__index__"):
+                raise TypeError(
+                    f"a {cls.__name__} is made of a number, digits, bytes or an array of "
+                    f"{cls.bits} bits, and not of a {type(value).__name__}"
+                )
             number = index(cast("SupportsIndex", value))
             if not 0 <= number < 1 << cls.bits:
                 hint = "" if number >= 0 else "; of a bigint's bits, Fingerprint64.from_signed"

@@ -28,9 +28,11 @@ from sqlalchemy import (
     func,
     inspect,
     literal,
+    literal_column,
     not_,
     select,
 )
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ExcludeConstraint, asyncpg
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.exc import CompileError, IntegrityError
@@ -351,11 +353,24 @@ def _of_instance(
             return _of_instance(state, table, element.of)
         if isinstance(element, ColumnClause) and element.name in table.c:
             return _value(state, cast("Column[Any]", table.c[element.name]))
-        if isinstance(element, (ColumnClause, TextClause)) and not isinstance(element, _Constant):
-            raise _UnknownError
+        if isinstance(element, TextClause):
+            return _of_text(state, table, element, element.text)
+        if isinstance(element, ColumnClause) and not isinstance(element, _Constant):
+            if not element.is_literal:
+                raise _UnknownError
+            return _of_text(state, table, element, element.name)
         return None
 
     return cast("ColumnElement[Any]", replacement_traverse(expression, {}, value))
+
+
+def _of_text(state: InstanceState[Any], table: Any, text: Any, written: str) -> ColumnElement[Any]:
+    """An expression that is given as text, over a row of what an instance has for its columns."""
+    words = {word.lower() for word in re.findall(r"\w+", written)}
+    named = [of for of in table.c if words.issuperset(re.findall(r"\w+", of.name.lower()))]
+    row = [sql_cast(_value(state, cast("Column[Any]", of)), of.type).label(of.name) for of in named]
+    source = select(*row).subquery(table.name)
+    return cast("ColumnElement[Any]", select(text).select_from(source).scalar_subquery())
 
 
 def _question(
@@ -367,6 +382,8 @@ def _question(
     try:
         for element, _, operator in cast("Any", constraint)._render_exprs:
             near = _of_instance(state, table, element)
+            if isinstance(element, TextClause):
+                element = literal_column(element.text)
             query = query.where(element.bool_op(operator)(near))
         if constraint.where is not None:
             query = query.where(constraint.where)
@@ -394,11 +411,17 @@ def _answer(session: Session, question: Select[Any] | None) -> Any:
     return None if row is None else row[0] if len(row) == 1 else tuple(row)
 
 
+def _check_session(session: Any, name: str) -> None:
+    if hasattr(session, "run_sync"):
+        raise TypeError(f"of an AsyncSession: await session.run_sync({name}, row)")
+
+
 def original(session: Session, instance: object) -> Any:
     """The primary key of a row that a constraint of its model finds near to an instance, which need
-    not be in the session. None if there is none, or if it cannot be told: a `where`, an expression
-    or a generated column is given as text.
+    not be in the session. None if there is none, or if it cannot be told: by a default of the
+    server, or of a function of Python.
     """
+    _check_session(session, "original")
     with session.no_autoflush:
         answers = (_answer(session, question) for _, question in _questions(instance, False))
         return next((answer for answer in answers if answer is not None), None)
@@ -412,6 +435,7 @@ def save_or_refuse(session: Session, instance: object) -> None:
     Set foreign keys, rather than relationships that another object has as well (back_populates): of
     these SQLAlchemy warns, and what is refused stays in the other's list until that is expired.
     """
+    _check_session(session, "save_or_refuse")
     with session.no_autoflush:
         questions = dict(_questions(instance, True))
     # A savepoint begins with a flush, which must not be of this instance.
