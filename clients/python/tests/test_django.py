@@ -216,6 +216,28 @@ def test_what_decides_is_known_or_nothing_is_said(posts):
         assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name}) is None
 
 
+def test_a_message_may_be_a_link():
+    from django.core.exceptions import ValidationError
+    from django.db.migrations.writer import MigrationWriter
+    from django.forms.utils import ErrorList
+    from django.utils.safestring import mark_safe
+
+    from pg_simhash import django as simhash
+
+    def shown(message, original):
+        constraint = simhash.NearDuplicateConstraint(
+            "body", similarity=0.8, name="near", violation_error_message=message
+        )
+        written, _ = MigrationWriter.serialize(constraint)
+        assert eval(written, {"pg_simhash": __import__("pg_simhash.django")}) == constraint
+        return str(ErrorList(ValidationError([constraint.refusal(original)]).error_list))
+
+    link = '<a href="/%(original)s">here</a>, 100 %%'
+    assert '<a href="/7">here</a>, 100 %' in shown(mark_safe(link), 7)
+    assert '<a href="/&lt;b&gt;">' in shown(mark_safe(link), "<b>")
+    assert "&lt;a href" in shown(link, 7)
+
+
 def test_what_a_form_leaves_out_of_a_row_that_is_there_is_known(posts):
     post, _ = posts
     post.objects.all().delete()

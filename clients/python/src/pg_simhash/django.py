@@ -37,6 +37,8 @@ from django.db.models import (
     Value,
 )
 from django.db.models.lookups import Exact, IntegerLessThanOrEqual
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256
 
@@ -424,13 +426,20 @@ class SimhashIndex(PostgresIndex):
         return [f"{name} = {written(name, value)}" for name, value in self.options.items()]
 
 
+class _Markup(SafeString):
+    """A message of HTML, with a link to the original. It is HTML still when it is formatted."""
+
+    def __mod__(self, params: Mapping[str, Any]) -> str:
+        return mark_safe(str.__mod__(self, {name: escape(value) for name, value in params.items()}))
+
+
 class SimhashExclusionConstraint(ExclusionConstraint):
     """`EXCLUDE USING simhash`. Django's own class takes no access method but its own list.
 
     Forms, the admin and full_clean ask for it, also where the field is generated. The error's
     params have the key of the row that is near, `original`, and the constraint's `name`, which
-    `violation_error_message` may show: "It is there already: %(original)s". Its code is
-    "near_duplicate", unless you give another.
+    `violation_error_message` may show: "It is there already: %(original)s", or HTML by `mark_safe`.
+    Its code is "near_duplicate", unless you give another.
     """
 
     def __init__(self, *, index_type: str = "simhash", **kwargs: Any) -> None:
@@ -439,7 +448,8 @@ class SimhashExclusionConstraint(ExclusionConstraint):
 
     def get_violation_error_message(self) -> str:
         """Not formatted yet: the error's params have what it shows."""
-        return str(self.violation_error_message)
+        message = self.violation_error_message
+        return _Markup(message) if hasattr(message, "__html__") else str(message)
 
     def original(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
