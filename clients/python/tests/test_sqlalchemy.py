@@ -569,6 +569,31 @@ def test_other_constraints_and_errors(models):
             save_or_refuse(session, "no instance")
 
 
+def test_text_of_what_is_not_known(models):
+    """Of a whole row: no original, and no other error."""
+    of = ExcludeConstraint(
+        (sa.text("near_text(noted(picture), 0.6)"), "~="), using="simhash", name="picture_row"
+    )
+    with orm.Session(models) as session:
+        session.execute(
+            sa.text(
+                "CREATE FUNCTION noted(picture) RETURNS text IMMUTABLE RETURN ($1).note; "
+                "ALTER TABLE picture ADD CONSTRAINT picture_row EXCLUDE USING simhash "
+                "(near_text(noted(picture), 0.6) WITH ~=); "
+                "ALTER TABLE picture DROP CONSTRAINT picture_note, DROP CONSTRAINT picture_near"
+            )
+        )
+        Picture.__table__.append_constraint(of)
+        try:
+            save_or_refuse(session, Picture(site=1, number=5, note=FOX))
+            with pytest.raises(NearDuplicateError) as refused:
+                save_or_refuse(session, Picture(site=1, number=6, note=FOX.upper()))
+            assert (refused.value.constraint, refused.value.original) == ("picture_row", None)
+        finally:
+            Picture.__table__.constraints.discard(of)
+        session.rollback()
+
+
 def test_who_comes_second_waits_and_is_refused(models):
     told = []
 

@@ -367,6 +367,9 @@ def _of_instance(
 def _of_text(state: InstanceState[Any], table: Any, text: Any, written: str) -> ColumnElement[Any]:
     """An expression that is given as text, over a row of what an instance has for its columns."""
     words = {word.lower() for word in re.findall(r"\w+", written)}
+    whole_row = rf'(?i)\b{re.escape(table.name)}\b(?!"?\.)'
+    if (table.name not in table.c and re.search(whole_row, written)) or table.schema in words:
+        raise _UnknownError
     named = [of for of in table.c if words.issuperset(re.findall(r"\w+", of.name.lower()))]
     row = [sql_cast(_value(state, cast("Column[Any]", of)), of.type).label(of.name) for of in named]
     source = select(*row).subquery(table.name)
