@@ -213,7 +213,35 @@ def test_what_decides_is_known_or_nothing_is_said(posts):
     assert near.original(chunk, chunk(body=NEAR, post=one)) == first.pk
     assert near.original(chunk, chunk(body=NEAR, post=two)) is None
     for name in "post", "post_id":
-        assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name}) is None
+        assert near.original(chunk, chunk(body=NEAR), exclude={name}) is None
+        # A foreign key that is set is known.
+        assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name}) == first.pk
+        assert near.original(chunk, chunk(body=NEAR, post=two), exclude={name}) is None
+        assert near.original(chunk, chunk(body=NEAR, post=one), exclude={name, "body"}) is None
+
+
+def test_an_inline_refuses_copies_within_its_parent(posts):
+    from django.forms import inlineformset_factory
+
+    post, _ = posts
+    chunk = post.chunk_set.rel.related_model
+    post.objects.all().delete()
+    one, two = (post.objects.create(body=body, board=1) for body in (FOX, "of something else"))
+    first = chunk.objects.create(body=FOX, post=one)
+    formset = inlineformset_factory(post, chunk, fields=["body"])
+
+    def sent(parent, *bodies, there=0):
+        forms = {f"chunk_set-{i}-body": body for i, body in enumerate(bodies)}
+        keys = {"chunk_set-0-id": first.pk} if there else {}
+        counts = {"chunk_set-TOTAL_FORMS": len(bodies), "chunk_set-INITIAL_FORMS": there}
+        return formset({**forms, **keys, **counts}, instance=parent)
+
+    refused = sent(one, NEAR)
+    assert not refused.is_valid()
+    [error] = refused.forms[0].non_field_errors().as_data()
+    assert error.params["original"] == first.pk
+    assert sent(two, NEAR).is_valid() and sent(post(body="new", board=2), NEAR).is_valid()
+    assert sent(one, NEAR, there=1).is_valid()
 
 
 def test_a_message_may_be_a_link():

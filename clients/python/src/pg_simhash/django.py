@@ -455,19 +455,16 @@ class SimhashExclusionConstraint(ExclusionConstraint):
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> Any:
         """The key of a row that an instance is near to, of those that the model's default manager
-        shows. None if there is none, or if it is not known: a field that decides is excluded, of
-        an instance that is new.
+        shows. None if there is none, or if it is not known: a field that decides is excluded.
         """
         return self._original(model, instance, exclude, model._default_manager.using(using))
 
     def _original(self, model: Any, instance: Any, exclude: Any, rows: Any) -> Any:
         meta = model._meta
-        # What a form leaves out of a row that is there is known: it may be restored or moved.
-        is_new = instance._state.adding
-        exclude = _given_exclusions(model, exclude) if is_new else set()
+        exclude = _unknown(model, instance, exclude)
         given = _values(instance, meta, exclude)
         values = {F(name): value for name, value in given.items()}
-        if not is_new and instance.pk is not None:
+        if not instance._state.adding and instance.pk is not None:
             rows = rows.exclude(pk=instance.pk)
         for expression, operator in self.expressions:
             column = F(expression) if isinstance(expression, str) else expression
@@ -523,14 +520,19 @@ def _names(expression: Any) -> set[str]:
     return set().union(*(_names(part) for part in parts if part is not None))
 
 
-def _given_exclusions(model: Any, exclude: Any) -> set[str]:
-    """The fields that nobody validates, by all of their names. A form has no generated field: it is
-    validated if all is that it is generated from.
+def _unknown(model: Any, instance: Any, exclude: Any) -> set[str]:
+    """The fields, by all of their names, that nobody validates and whose values may be others when
+    the instance is saved. All are known of a row that is there: a form may restore or move it. So
+    is a foreign key that is set, such as an inline's. A form has no generated field: it is known if
+    all is that it is generated from.
     """
+    if not instance._state.adding:
+        return set()
     exclude = set(exclude or ())
     for field in model._meta.fields:
         if field.name in exclude or field.attname in exclude:
-            exclude.update((field.name, field.attname))
+            is_set = field.is_relation and getattr(instance, field.attname) is not None
+            (exclude.difference_update if is_set else exclude.update)((field.name, field.attname))
     for field in model._meta.fields:
         if getattr(field, "generated", False):
             known = not _names(field.expression) & exclude
