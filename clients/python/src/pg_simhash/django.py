@@ -27,6 +27,7 @@ from django.db import (
 from django.db.models import (
     BooleanField,
     CharField,
+    ExpressionWrapper,
     F,
     Field,
     FloatField,
@@ -544,7 +545,14 @@ def _values(instance: Any, meta: Any, exclude: set[str]) -> dict[str, Any]:
     """An instance's values by the names of fields, also by that of a foreign key's column."""
     given: dict[str, Any] = instance._get_field_expression_map(meta=meta, exclude=exclude)
     columns = {f.attname: given[f.name] for f in meta.fields if f.name in given}
-    return {**columns, **given}
+    values = {**columns, **given}
+    # Django itself has generated fields from 5.2 on.
+    for field in meta.local_concrete_fields:
+        if field.generated and field.name not in {*values, *exclude}:
+            sources = {F(name): value for name, value in given.items()}
+            made = field.expression.replace_expressions(sources)
+            values[field.name] = ExpressionWrapper(made, field.output_field)
+    return values
 
 
 class _NearTextField(Field):
