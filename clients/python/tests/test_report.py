@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -186,13 +187,47 @@ def test_odd_names_and_no_primary_key(made: Any, tmp_path: Path, capsys: Any) ->
     assert main([*arguments, "--force"]) == 0
 
 
+def test_where_the_page_is_not_written(made: Any, tmp_path: Path, capsys: Any) -> None:
+    """It is said before the database is asked: there is no such table."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for out, message in [
+        ("pipe", "is no file, so it is not replaced"),
+        ("folder", "is no file, so it is not replaced"),
+        ("none/out.html", "No such file or directory"),
+    ]:
+        assert main(["report", "--table", "no", "--out", str(tmp_path / out), "--force"]) == 1
+        assert message in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
+    with pytest.raises(SystemExit):
+        main(["report", "--table", "no", "--limit", str(2**63 - 1)])
+
+    made(ROWS[:9])
+    link, target = tmp_path / "link.html", tmp_path / "target.html"
+    link.symlink_to(target)
+    for more in ([], ["--force"]):
+        assert main(["report", "--table", "shop.doc", "--out", str(link), *more]) == 0
+        assert link.is_symlink()
+        assert "9 rows" in target.read_text()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_encoding_of_the_client(made: Any, encoding: str) -> None:
+    made(["дом на холме", "дом на холме"])
+    options = report.Options("shop.doc", "body")
+    answer = report.read(f"client_encoding={encoding}", options, lambda _: None)
+    assert "дом на холме" in page.page(answer)
+
+
 def test_partitions(plain: Any, made: Any) -> None:
     plain.execute("CREATE TABLE shop.part (id int, body text) PARTITION BY LIST (id)")
+    plain.execute("CREATE INDEX ON shop.part USING simhash (body)")
+    with pytest.raises(ValueError, match="shop.part has no partition yet"):
+        found("shop.part")
     for number in (1, 2):
         plain.execute(
             f"CREATE TABLE shop.part_{number} PARTITION OF shop.part FOR VALUES IN ({number})"
         )
-    plain.execute("CREATE INDEX ON shop.part USING simhash (body)")
     plain.execute("INSERT INTO shop.part SELECT id, %s || id FROM generate_series(1, 2) id", [FOX])
     answer = found("shop.part")
     assert answer.rows == 2

@@ -43,9 +43,11 @@ def _similarities(text: str) -> list[float]:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return int(text)
+    number = int(text) if text.isdecimal() and len(text) < 20 else 0
+    # The limit and one more is a bigint.
+    if not 1 <= number < 2**63 - 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on that fits a bigint")
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -210,11 +212,13 @@ def _report(arguments: argparse.Namespace) -> None:
         arguments.sample,
         arguments.limit,
     )
-    try:
-        found = report.read(arguments.dsn, options, shown.say)
-    finally:
-        shown.end()
     with written(target) as unfinished:
+        # Where nothing can be written is known before the database is asked.
+        unfinished.touch()
+        try:
+            found = report.read(arguments.dsn, options, shown.say)
+        finally:
+            shown.end()
         unfinished.write_text(page.page(found), encoding="utf-8")
     if not arguments.quiet:
         print(f"{found.rows} rows, {target} written", file=sys.stderr)

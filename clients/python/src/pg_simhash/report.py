@@ -209,18 +209,21 @@ class _Database:
         found = self.one(
             "SELECT c.oid, nspname, relname, relkind::text,"
             " has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')"
+            ", relkind <> 'p' OR EXISTS (SELECT FROM pg_partition_tree(c.oid) WHERE isleaf)"
             " FROM coalesce(to_regclass(quote_ident(%(name)s)), to_regclass(%(name)s)) AS o"
             " JOIN pg_class c ON c.oid = o JOIN pg_namespace n ON n.oid = relnamespace",
             {"name": named},
         )
         if found is None:
             raise ValueError(f"there is no table {named}")
-        oid, schema, relation, kind, is_readable = found
+        oid, schema, relation, kind, is_readable, has_parts = found
         if kind not in "rpm":
             what = {"v": "a view", "f": "a foreign table"}.get(kind, "no table")
             raise ValueError(f"{named} is {what}, which has no index: name the table itself")
         if not is_readable:
             raise ValueError(f"permission denied: no SELECT on {named}")
+        if not has_parts:
+            raise ValueError(f"{named} has no partition yet, so it has no rows")
         table = _named(schema, relation)
         # Rows of children by inheritance are in no index of the parent.
         return oid, table, sql.SQL("ONLY {}").format(table) if kind == "r" else table
@@ -516,7 +519,9 @@ def read(dsn: str, options: Options, say: Say) -> Report:
         say(what)
 
     try:
-        with psycopg.connect(dsn, application_name="pg-simhash report") as connection:
+        # In another encoding texts may be bytes, or not to be had.
+        name, encoding = "pg-simhash report", "UTF8"
+        with psycopg.connect(dsn, application_name=name, client_encoding=encoding) as connection:
             return ask(connection, options, remember)
     except psycopg.Error as error:
         raise ValueError(f"{step}{error}".strip()) from None
