@@ -543,6 +543,7 @@ def test_other_constraints_and_errors(models):
             (Picture(site=2, number=1, fp=5), "picture_fp", (1, 5)),
             (Picture(site=2, number=1, title=FOX.upper()), "picture_made", (1, 5)),
             (Picture(site=2, number=1, label=FOX.upper()), "picture_label", (1, 5)),
+            (Picture(site=2, number=1, title=sa.text(f"'{FOX}'")), "picture_made", None),
             (Picture(site=2, number=1, note=NEAR), "picture_note", (1, 5)),
         ):
             assert original(session, copy) == key

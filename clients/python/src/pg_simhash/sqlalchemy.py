@@ -340,6 +340,8 @@ def _value(state: InstanceState[Any], of: Column[Any]) -> ColumnElement[Any]:
         if not of.default.is_scalar:
             raise _UnknownError
         value = cast("Any", of.default).arg
+    if isinstance(value, TextClause):
+        raise _UnknownError
     return value if isinstance(value, ColumnElement) else literal(value, of.type)
 
 
