@@ -92,6 +92,31 @@ is($node->safe_psql('page', <<'SQL'), '0|0', 'an id is new once, and of one kind
 SELECT (SELECT count(*) FROM (SELECT id FROM got WHERE is_new GROUP BY id HAVING count(*) > 1) x),
   (SELECT count(*) FROM (SELECT id FROM got GROUP BY id HAVING count(DISTINCT kind) > 1) x);
 SQL
+
+# Several texts in a transaction, in any order, by loaders who take a lock first, while others store
+# one at a time: nobody waits in a circle.
+$node->safe_psql('page', 'TRUNCATE memory');
+my $batch = "$PostgreSQL::Test::Utils::tmp_check/batch.sql";
+append_to_file($batch, <<'SQL');
+\set k random(1, 20)
+\set variant random(0, 20)
+BEGIN;
+SELECT pg_advisory_xact_lock('memory'::regclass::bigint);
+INSERT INTO memory (agent, body)
+  SELECT 1, kind((:k * i) % 20 + 1, :variant) FROM generate_series(1, 10) i
+  ON CONFLICT ON CONSTRAINT memory_once DO NOTHING;
+DELETE FROM memory WHERE id IN (SELECT id FROM memory ORDER BY id LIMIT 5);
+COMMIT;
+SQL
+my $single = "$PostgreSQL::Test::Utils::tmp_check/single.sql";
+append_to_file($single, <<'SQL');
+\set k random(1, 20)
+\set variant random(0, 20)
+SELECT * FROM remember(1, kind(:k, :variant));
+SQL
+$node->command_ok([ 'pgbench', '-n', '-c', 8, '-j', 2, '-t', $turns, '-f', "$batch\@1",
+	'-f', "$single\@3", 'page' ], 'loaders with a lock, and workers');
+
 is(session_errors(slurp_file($node->logfile), qr/could not serialize access/), '',
 	'no error in the log');
 $node->stop;
