@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so. For a
 # server with assertions it goes to target/pgNN-assert and has Rust's assertions as well. With
-# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled.
+# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled. With
+# build_features set it is for tests, and compiled by the profile `quick`, as all that they need.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
@@ -10,17 +11,18 @@ command -v cargo >/dev/null 2>&1 ||
   die "cargo is not on PATH, nor in ${CARGO_HOME:-$HOME/.cargo}/bin:" \
     "make build installs Rust where packages have it; else see https://rustup.rs"
 say "Compiling for PostgreSQL $pg_major (the first time takes some minutes)"
-cargo_target=${CARGO_TARGET_DIR:-target}
+cargo_target=${CARGO_TARGET_DIR:-target} profile=release
 if [ "$pg_build" != "$pg_feature" ]; then
   cargo_target=target/$pg_build/cargo
   export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
   export CARGO_PROFILE_RELEASE_LTO=off
 fi
+if [ -n "${build_features:-}" ] && [ "$pg_build" = "$pg_feature" ]; then profile=quick; fi
 if [ -n "${for_package:-}" ]; then
   cargo_target=target/package
   . scripts/same_bytes.sh
 fi
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features \
-  --features "$pg_feature${build_features:+,$build_features}" --target-dir "$cargo_target"
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --profile $profile --locked --lib \
+  --no-default-features --features "$pg_feature${build_features:+,$build_features}" --target-dir "$cargo_target"
 install -d "$(dirname "$library")"
-put_files 755 "$cargo_target/release/libpg_simhash.so" "$library"
+put_files 755 "$cargo_target/$profile/libpg_simhash.so" "$library"

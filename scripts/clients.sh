@@ -12,9 +12,9 @@ install_clients() {
       -type f -newer $directory/stamp -print -quit)
   fi
   [ -n "$newer" ] || return 0
-  # Without optimisation: it shares what the tests of the core have compiled.
+  # It shares what the other tests have compiled.
   python3 -m venv $directory/venv &&
-    MATURIN_PEP517_ARGS="--profile dev" $directory/venv/bin/python -m pip install --quiet \
+    MATURIN_PEP517_ARGS="--profile quick" $directory/venv/bin/python -m pip install --quiet \
       --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
     npm install --prefix $directory --silent --no-audit --no-fund pg@8 drizzle-orm@0.45 || true

@@ -1787,8 +1787,8 @@ COMMENT ON FUNCTION simhash_stopwords(name text, words text[]) IS
 -- A call that mixes types would end in PostgreSQL's "function does not exist". The types that
 -- people mix become this one, so that the call is found and planned, and the support function
 -- raises an ERROR that knows what they were. The casts are implicit, but nothing else takes the
--- type: no other call can be resolved to it. integer is left out: hamming(1, 2) of two would be
--- ambiguous.
+-- type: no other call can be resolved to it. integer is left out, for hamming(1, 2) would be
+-- ambiguous: it becomes numeric. Arguments have no names, so that calls by name find one function.
 CREATE TYPE simhash_incomparable;
 
 -- A quoted literal becomes a value while it is parsed.
@@ -1877,98 +1877,60 @@ CREATE FUNCTION simhash_incomparable_support(internal) RETURNS internal
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_incomparable_support(internal) IS 'internal: raises the error';
 
-CREATE FUNCTION hamming(a simhash_incomparable, b simhash_incomparable)
+CREATE FUNCTION hamming(simhash_incomparable, simhash_incomparable)
   RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION hamming(a simhash_incomparable, b simhash_incomparable) IS
+COMMENT ON FUNCTION hamming(simhash_incomparable, simhash_incomparable) IS
   'internal: an error that says what to write';
-CREATE FUNCTION hamming(a fingerprint64, b integer)
-  RETURNS integer
+CREATE FUNCTION hamming(fingerprint64, numeric) RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION hamming(a fingerprint64, b integer) IS
+COMMENT ON FUNCTION hamming(fingerprint64, numeric) IS
   'internal: an error that says what to write';
-CREATE FUNCTION hamming(a fingerprint128, b integer)
-  RETURNS integer
+CREATE FUNCTION hamming(numeric, fingerprint64) RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION hamming(a fingerprint128, b integer) IS
+COMMENT ON FUNCTION hamming(numeric, fingerprint64) IS
   'internal: an error that says what to write';
-CREATE FUNCTION hamming(a fingerprint256, b integer)
-  RETURNS integer
+CREATE FUNCTION hamming(fingerprint128, numeric) RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION hamming(a fingerprint256, b integer) IS
+COMMENT ON FUNCTION hamming(fingerprint128, numeric) IS
+  'internal: an error that says what to write';
+CREATE FUNCTION hamming(numeric, fingerprint128) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
+  SUPPORT simhash_incomparable_support;
+COMMENT ON FUNCTION hamming(numeric, fingerprint128) IS
+  'internal: an error that says what to write';
+CREATE FUNCTION hamming(fingerprint256, numeric) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
+  SUPPORT simhash_incomparable_support;
+COMMENT ON FUNCTION hamming(fingerprint256, numeric) IS
+  'internal: an error that says what to write';
+CREATE FUNCTION hamming(numeric, fingerprint256) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
+  SUPPORT simhash_incomparable_support;
+COMMENT ON FUNCTION hamming(numeric, fingerprint256) IS
   'internal: an error that says what to write';
 CREATE OPERATOR <~> (
   LEFTARG = simhash_incomparable, RIGHTARG = simhash_incomparable, FUNCTION = hamming
 );
 COMMENT ON OPERATOR <~> (simhash_incomparable, simhash_incomparable) IS
   'internal: an error that says what to write';
-CREATE FUNCTION near_duplicate(a simhash_incomparable, b simhash_incomparable,
-  similarity double precision DEFAULT 0.7, config simhash_config DEFAULT '{}')
+CREATE FUNCTION near_duplicate(simhash_incomparable, simhash_incomparable,
+  double precision DEFAULT 0.7, simhash_config DEFAULT '{}')
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION near_duplicate(a simhash_incomparable, b simhash_incomparable,
-  similarity double precision, config simhash_config) IS
+COMMENT ON FUNCTION near_duplicate(simhash_incomparable, simhash_incomparable,
+  double precision, simhash_config) IS
   'internal: an error that says what to write';
-CREATE FUNCTION text_similarity(a simhash_incomparable, b simhash_incomparable,
-  config simhash_config DEFAULT '{}')
+CREATE FUNCTION text_similarity(simhash_incomparable, simhash_incomparable,
+  simhash_config DEFAULT '{}')
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'simhash_incomparable_wrapper' LANGUAGE C STABLE PARALLEL SAFE
   SUPPORT simhash_incomparable_support;
-COMMENT ON FUNCTION text_similarity(a simhash_incomparable, b simhash_incomparable,
-  config simhash_config) IS
+COMMENT ON FUNCTION text_similarity(simhash_incomparable, simhash_incomparable,
+  simhash_config) IS
   'internal: an error that says what to write';
-
--- An assignment of a fingerprint of another width says why there is none.
-CREATE FUNCTION fingerprint128_from_fingerprint64(fingerprint64) RETURNS fingerprint128
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_from_fingerprint64(fingerprint64) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint64 AS fingerprint128)
-  WITH FUNCTION fingerprint128_from_fingerprint64(fingerprint64) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint64 AS fingerprint128) IS 'internal: for an error';
-CREATE FUNCTION fingerprint256_from_fingerprint64(fingerprint64) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_fingerprint64(fingerprint64) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint64 AS fingerprint256)
-  WITH FUNCTION fingerprint256_from_fingerprint64(fingerprint64) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint64 AS fingerprint256) IS 'internal: for an error';
-CREATE FUNCTION fingerprint64_from_fingerprint128(fingerprint128) RETURNS fingerprint64
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_fingerprint128(fingerprint128) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint128 AS fingerprint64)
-  WITH FUNCTION fingerprint64_from_fingerprint128(fingerprint128) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint128 AS fingerprint64) IS 'internal: for an error';
-CREATE FUNCTION fingerprint256_from_fingerprint128(fingerprint128) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_fingerprint128(fingerprint128) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint128 AS fingerprint256)
-  WITH FUNCTION fingerprint256_from_fingerprint128(fingerprint128) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint128 AS fingerprint256) IS 'internal: for an error';
-CREATE FUNCTION fingerprint64_from_fingerprint256(fingerprint256) RETURNS fingerprint64
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_fingerprint256(fingerprint256) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint256 AS fingerprint64)
-  WITH FUNCTION fingerprint64_from_fingerprint256(fingerprint256) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint256 AS fingerprint64) IS 'internal: for an error';
-CREATE FUNCTION fingerprint128_from_fingerprint256(fingerprint256) RETURNS fingerprint128
-  AS 'MODULE_PATHNAME', 'fingerprint_of_other_width_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_from_fingerprint256(fingerprint256) IS
-  'internal: an error that says what to write';
-CREATE CAST (fingerprint256 AS fingerprint128)
-  WITH FUNCTION fingerprint128_from_fingerprint256(fingerprint256) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint256 AS fingerprint128) IS 'internal: for an error';

@@ -1,13 +1,13 @@
 //! Errors as PostgreSQL reports them: a SQLSTATE, the offending value, a hint that helps.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{Display, LowerExp};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::Utf8Error;
 
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
-use pgrx::{PgLogLevel, PgSqlErrorCode, function_name};
+use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
 
 use crate::{encoding, memory};
 
@@ -43,24 +43,6 @@ pub fn notice(message: &str, hint: &str) {
 
 /// What `work` yields. An ERROR that it raises gets one more line of DETAIL.
 pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -> T {
-    amended(work, |detail, hint| {
-        let before = detail.map(|detail| format!("{detail}\n")).unwrap_or_default();
-        (Some(before + &line()), hint)
-    })
-}
-
-/// What `work` yields. An ERROR that it raises without a HINT gets this one.
-pub fn with_hint<T>(hint: &str, work: impl FnOnce() -> T) -> T {
-    amended(work, |detail, own| (detail, own.or_else(|| Some(hint.to_owned()))))
-}
-
-type Beside = (Option<String>, Option<String>);
-
-/// Raises an ERROR of `work` again, with another DETAIL and HINT.
-fn amended<T>(
-    work: impl FnOnce() -> T,
-    amend: impl FnOnce(Option<String>, Option<String>) -> Beside,
-) -> T {
     let cause = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(answer) => return answer,
         Err(cause) => cause,
@@ -70,17 +52,57 @@ fn amended<T>(
         Ok(other) => resume_unwind(Box::new(other)),
         Err(cause) => resume_unwind(cause),
     };
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    let (detail, hint) = amend(owned(caught.detail()), owned(caught.hint()));
+    let before = caught.detail().map(|detail| format!("{detail}\n")).unwrap_or_default();
     let message = sendable(caught.message());
-    let mut report = ErrorReport::new(caught.sql_error_code(), message, function_name!());
-    if let Some(detail) = detail {
-        report = report.set_detail(sendable(&clipped(&detail)));
-    }
-    if let Some(hint) = hint {
-        report = report.set_hint(sendable(&hint));
-    }
+    let report = ErrorReport::new(caught.sql_error_code(), message, function_name!());
+    let report = report.set_detail(sendable(&clipped(&(before + &line()))));
+    let report = match caught.hint() {
+        Some(hint) => report.set_hint(sendable(hint)),
+        None => report,
+    };
     resume_unwind(Box::new(report))
+}
+
+/// What `work` yields. An ERROR that PostgreSQL raises meanwhile gets this HINT, and stays as it is
+/// else, in the server's encoding.
+pub fn with_hint<T>(hint: &CStr, work: impl FnOnce() -> T) -> T {
+    /// Takes the callback away, also when an ERROR passes.
+    struct Until(*mut pg_sys::ErrorContextCallback);
+    impl Drop for Until {
+        fn drop(&mut self) {
+            // SAFETY: what was there before.
+            unsafe { pg_sys::error_context_stack = self.0 };
+        }
+    }
+    // Not among the bindings, for it is variadic.
+    unsafe extern "C-unwind" {
+        fn errhint(format: *const c_char, ...) -> c_int;
+    }
+    /// PostgreSQL calls it while it makes up a message. Of the first classes are notices and
+    /// warnings.
+    unsafe extern "C-unwind" fn add(hint: *mut c_void) {
+        const CLASS: i32 = 0xfff;
+        const WARNING: i32 = 1 << 6;
+        // SAFETY: the argument is the hint, which lives until the callback is taken away.
+        unsafe {
+            if !matches!(pg_sys::geterrcode() & CLASS, 0 | WARNING) {
+                errhint(c"%s".as_ptr(), hint.cast::<c_char>());
+            }
+        }
+    }
+    // SAFETY: the callback is on the stack while it is in PostgreSQL's list.
+    unsafe {
+        let until = Until(pg_sys::error_context_stack);
+        let mut callback = pg_sys::ErrorContextCallback {
+            previous: until.0,
+            callback: Some(add),
+            arg: hint.as_ptr().cast_mut().cast(),
+        };
+        pg_sys::error_context_stack = &mut callback;
+        let answer = work();
+        drop(until);
+        answer
+    }
 }
 
 fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {

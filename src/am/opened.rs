@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::build::ambuild;
 use crate::catalog::cache::{self, valid};
 use crate::catalog::inheritance::is_partitioned;
-use crate::catalog::names::relation_name;
+use crate::catalog::names::{name_in_sql, relation_name};
 use crate::catalog::relations::indexes;
 use crate::compat::restrict_search_path;
 use crate::error::raise;
@@ -259,13 +259,17 @@ unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
 fn wrong_object(oid: pg_sys::Oid) -> ! {
     // SAFETY: a catalogue look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(oid) } as u8;
-    let hint = match kind {
-        pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE => {
+    let hint = match (indexes_instead_of(oid).as_slice(), kind) {
+        ([], pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE) => {
             "A table over servers is named where no other one, and no text beside fingerprints, is \
              asked for: see docs/scale-out.md. Else name an index."
                 .into()
         }
-        _ => index_instead_of(oid),
+        ([], _) => {
+            "Name an index of the table, created with: CREATE INDEX ON ... USING simhash (...)."
+                .into()
+        }
+        (names, _) => format!("Name an index of the table: {}.", names.join(", ")),
     };
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -274,23 +278,21 @@ fn wrong_object(oid: pg_sys::Oid) -> ! {
     )
 }
 
-/// A hint: the simhash indexes of a table that was named instead, or of that of another index.
-fn index_instead_of(oid: pg_sys::Oid) -> String {
+/// The simhash indexes of a table that was named, or of that of another index, if nobody keeps it
+/// locked.
+fn indexes_instead_of(oid: pg_sys::Oid) -> Vec<String> {
     // SAFETY: catalogue look-ups; the relation is opened with a lock that the ERROR ends.
-    let names: Vec<String> = unsafe {
+    unsafe {
         let table = valid(pg_sys::IndexGetRelation(oid, true)).unwrap_or(oid);
         let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        let relation = pg_sys::try_relation_open(table, lock);
-        if relation.is_null() {
-            Vec::new()
-        } else {
-            let own = indexes(relation).filter(|index| is_of_access_method(index.oid()));
-            own.map(|index| relation_name(index.oid())).collect()
+        if !pg_sys::ConditionalLockRelationOid(table, lock) {
+            return Vec::new();
         }
-    };
-    match names.as_slice() {
-        [] => "Name an index of the table, created with: CREATE INDEX ON ... USING simhash (...)."
-            .into(),
-        names => format!("Name an index of the table: {}.", names.join(", ")),
+        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock as pg_sys::LOCKMODE);
+        if relation.is_null() {
+            return Vec::new();
+        }
+        let own = indexes(relation).filter(|index| is_of_access_method(index.oid()));
+        own.filter_map(|index| name_in_sql(index.oid())).collect()
     }
 }

@@ -34,7 +34,8 @@ pub struct Options {
     words: i32,
 }
 
-const PARAMETERS: &str = "The storage parameters are, of an index on texts, similarity (0.3 to 1: \
+const PARAMETERS: &CStr =
+    c"The storage parameters are, of an index on texts, similarity (0.3 to 1: \
     0.7 for 70 %), config and recent; of passages, words (5 to 10000), config and recent; of \
     fingerprints, blocks (1 to 16); of each, fillfactor (50 to 100).";
 

@@ -2,6 +2,7 @@
 //!
 //! PostgreSQL sorts, in a query that runs as the caller and sees what the caller's statement sees.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_long};
 
@@ -59,13 +60,17 @@ pub fn versions_in_order(
     numbers
 }
 
-const HINT: &str =
-    "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.";
+const HINT: &CStr =
+    c"keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.";
+
+fn hint() -> Cow<'static, str> {
+    HINT.to_string_lossy()
+}
 
 fn refuse(keep: &str, why: &str) -> ! {
     let shown: String = keep.chars().take(100).collect();
     let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-    raise(code, format!("keep \"{shown}\" {why}"), HINT)
+    raise(code, format!("keep \"{shown}\" {why}"), &hint())
 }
 
 /// Raises 22023 for a text that is nothing, or more than an ORDER BY list, 42703 for a name alone
@@ -127,7 +132,7 @@ unsafe fn check_name(node: *mut pg_sys::Node, table: pg_sys::Oid) {
         let is_table = !own.is_null() && CStr::from_ptr(own) == name;
         if !is_table && pg_sys::get_attnum(table, name.as_ptr()) == 0 {
             let message = format!("column \"{}\" does not exist", shown(name));
-            raise(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message, HINT)
+            raise(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message, &hint())
         }
     }
 }

@@ -30,6 +30,20 @@ pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
     }
 }
 
+/// The name of a relation as SQL has it: with its schema where the name alone means another one, or
+/// none.
+pub fn name_in_sql(oid: pg_sys::Oid) -> Option<String> {
+    // SAFETY: a catalogue look-up.
+    if !unsafe { pg_sys::RelationIsVisible(oid) } {
+        return qualified_name(oid);
+    }
+    // SAFETY: a name is a C string if there is one.
+    unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        (!name.is_null()).then(|| quoted(CStr::from_ptr(name)))
+    }
+}
+
 /// The name of a table as SQL has it.
 pub fn table_name(table: pg_sys::Oid) -> String {
     // SAFETY: a name of a locked table, palloc'd, in the server's encoding.

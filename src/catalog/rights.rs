@@ -1,7 +1,7 @@
 //! Rights: who owns a relation, who may read it or write to it, who may call a function, and from
 //! whom rows are hidden.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -149,8 +149,9 @@ pub fn check_select(table: pg_sys::Oid, name: &CStr) {
 /// its columns.
 pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let any = pg_sys::AclMaskHow::ACLMASK_ANY;
-    let shown = shown(name);
-    let hint = format!("The database's owner grants it: GRANT INSERT, DELETE ON {shown} TO ...");
+    let hint =
+        format!("The database's owner grants it: GRANT INSERT, DELETE ON {} TO ...", shown(name));
+    let hint = CString::new(hint).unwrap_or_default();
     with_hint(&hint, || {
         check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
             // SAFETY: a catalogue look-up.

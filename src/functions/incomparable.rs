@@ -17,17 +17,6 @@ fn simhash_incomparable() -> Internal {
     )
 }
 
-/// The casts between fingerprints of two widths.
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn fingerprint_of_other_width(fcinfo: pg_sys::FunctionCallInfo) -> Internal {
-    // SAFETY: PostgreSQL's call.
-    let (from, to) = unsafe {
-        let function = (*fcinfo).flinfo;
-        (pg_sys::get_fn_expr_argtype(function, 0), pg_sys::get_fn_expr_rettype(function))
-    };
-    incomparable::refuse_width(from, to)
-}
-
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_incomparable_support(request: Internal) -> Internal {
     let request = pointer::<pg_sys::Node>(request);

@@ -15,13 +15,14 @@ enum Operand {
     /// A fingerprint of so many bits.
     Fingerprint(u32),
     Text,
-    /// A bigint or a narrower integer.
+    /// A bigint or a narrower one.
     Integer,
     Numeric,
     Bytes,
     Bits,
     /// Nothing but quotes says what it is: of the type simhash_incomparable since it was parsed.
     Literal,
+    /// JSON, for example.
     Other,
 }
 
@@ -61,19 +62,6 @@ pub unsafe fn refuse(request: *mut pg_sys::Node) {
     }
 }
 
-/// Raises 42846, as PostgreSQL does where there is no cast.
-pub fn refuse_width(from: pg_sys::Oid, to: pg_sys::Oid) -> ! {
-    let [from, to] = [from, to].map(type_name);
-    raise(
-        PgSqlErrorCode::ERRCODE_CANNOT_COERCE,
-        format!("cannot cast type {from} to {to}"),
-        &format!(
-            "The bits of one are not among those of the other. Make a {to} of the text, or give \
-             the column the type {from}: ALTER TABLE ... ALTER COLUMN ... TYPE {from} USING NULL."
-        ),
-    )
-}
-
 fn type_name(oid: pg_sys::Oid) -> String {
     // SAFETY: a type's name, palloc'd.
     unsafe { shown(CStr::from_ptr(pg_sys::format_type_be(oid))).into_owned() }
@@ -102,18 +90,18 @@ unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
 }
 
 fn operand(oid: pg_sys::Oid) -> Operand {
-    match oid {
-        pg_sys::TEXTOID | pg_sys::VARCHAROID => return Operand::Text,
-        pg_sys::INT4OID | pg_sys::INT8OID => return Operand::Integer,
-        pg_sys::NUMERICOID => return Operand::Numeric,
-        pg_sys::BYTEAOID => return Operand::Bytes,
-        pg_sys::BITOID => return Operand::Bits,
-        _ => (),
-    }
-    match Objects::get().layout(oid) {
-        Some(Layout::Fingerprint(width)) => Operand::Fingerprint(width.bits()),
-        _ if oid.to_u32() >= pg_sys::FirstNormalObjectId => Operand::Literal,
-        _ => Operand::Other,
+    // SAFETY: a catalogue look-up.
+    match unsafe { pg_sys::getBaseType(oid) } {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID => Operand::Text,
+        pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID => Operand::Integer,
+        pg_sys::NUMERICOID => Operand::Numeric,
+        pg_sys::BYTEAOID => Operand::Bytes,
+        pg_sys::BITOID => Operand::Bits,
+        base => match Objects::get().layout(base) {
+            Some(Layout::Fingerprint(width)) => Operand::Fingerprint(width.bits()),
+            _ if base.to_u32() >= pg_sys::FirstNormalObjectId => Operand::Literal,
+            _ => Operand::Other,
+        },
     }
 }
 
@@ -131,28 +119,44 @@ fn of_hamming(a: Operand, b: Operand) -> String {
                  minhash{bits}(...) for example, or with simhash_like('index', ...). Cast \
                  hexadecimal digits: ...::fingerprint{bits}."
             ),
-            Integer if bits > 64 => {
-                format!("Cast the number: ...::numeric::fingerprint{bits}.")
+            Integer | Numeric if bits > 64 => {
+                format!(
+                    "Cast the number, which is not negative: (...)::numeric::fingerprint{bits}."
+                )
             }
-            Integer | Numeric => format!("Cast the number: ...::fingerprint{bits}."),
-            _ => format!("Cast the other operand: ...::fingerprint{bits}."),
+            Integer => {
+                "Cast the number: (...)::fingerprint64. If it is an indexed column, cast the \
+                 fingerprint: (...)::bigint."
+                    .into()
+            }
+            Numeric => format!("Cast the number: (...)::fingerprint{bits}."),
+            Bytes | Bits => format!("Cast the other operand: (...)::fingerprint{bits}."),
+            _ => format!("Compare it with a fingerprint{bits}."),
         },
         (Integer, Text | Bytes) | (Text | Bytes, Integer) => {
             "Cast the digits or bytes of a hash of 64 bits to the bigint with the same bits: \
-             ...::fingerprint64::bigint."
+             (...)::fingerprint64::bigint."
                 .into()
         }
         (Integer, Numeric) | (Numeric, Integer) => {
             "A hash of 64 bits that is no bigint, because it is 2^63 or more, is cast to the \
-             bigint with the same bits: ...::fingerprint64::bigint."
+             bigint with the same bits: (...)::fingerprint64::bigint."
                 .into()
         }
         (Integer, Bits) | (Bits, Integer) => {
-            "Cast the integer: ...::bigint::bit(64), for a bit string of 64 bits.".into()
+            "Cast the one that is not the indexed column: a bit string of 64 bits as \
+             (...)::bigint, an integer as (...)::bigint::bit(64)."
+                .into()
         }
-        (Bits, Bits) => "Write hamming(a, b) of bit strings, or a <^> b.".into(),
-        _ => "Cast both operands to fingerprints of one width: ...::fingerprint64, \
-              ...::fingerprint128 or ...::fingerprint256."
+        (Bits, Bits | Literal) | (Literal, Bits) => {
+            "Write hamming(a, b) of bit strings, or a <^> b.".into()
+        }
+        (Text | Bytes | Numeric, Text | Bytes | Numeric) => {
+            "Cast both operands to fingerprints of one width: ...::fingerprint64, \
+             ...::fingerprint128 or ...::fingerprint256."
+                .into()
+        }
+        _ => "Compare fingerprints of one width, two bigints, or two bit strings of one length."
             .into(),
     }
 }
@@ -168,6 +172,12 @@ fn of_texts(name: &str, a: Operand, b: Operand) -> String {
             "{name} reads texts: name the column with the text. Of a column fp of fingerprints ask \
              hamming(fp, simhash_like('index', 'a text')) <= simhash_reach(0.7, {bits})."
         ),
-        None => format!("{name} reads texts: cast what is none: ...::text."),
+        None if a == Operand::Other || b == Operand::Other => {
+            format!("{name} reads texts: name a field of the JSON, j->>'field', or cast: j::text.")
+        }
+        None => format!(
+            "{name} reads texts: cast what is none, (...)::text. Hashes are compared by \
+             hamming(a, b)."
+        ),
     }
 }

@@ -1,7 +1,7 @@
 //! Windows: with since= only rows of the last days, say, are looked at. They are counted back from
 //! the time of the row that comes in.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use pgrx::fcinfo::direct_function_call_as_datum as call;
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
@@ -20,6 +20,7 @@ pub struct Window {
 }
 
 const SHAPE: &str = "Give the column and how far back its rows count: 'since=created_at 30 days'.";
+const BACK: &CStr = c"Give an interval after the column: 'since=created_at 30 days'.";
 
 impl Window {
     pub fn of(given: &Given<'_>) -> Option<Self> {
@@ -40,7 +41,7 @@ impl Window {
                 "Name a column that is set, for example by DEFAULT now().",
             )
         }
-        let back = with_hint(SHAPE, || interval(back));
+        let back = with_hint(BACK, || interval(back));
         if !is_positive(back) {
             given.raise_as(
                 PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
