@@ -63,9 +63,13 @@ pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -
     resume_unwind(Box::new(report))
 }
 
-/// What `work` yields. An ERROR that PostgreSQL raises meanwhile gets this HINT, and stays as it is
-/// else, in the server's encoding.
-pub fn with_hint<T>(hint: &CStr, work: impl FnOnce() -> T) -> T {
+/// What `work` yields. An ERROR of this code that PostgreSQL raises meanwhile gets this HINT, in
+/// the place of its own, and stays as it is else, in the server's encoding.
+pub fn with_hint<T>(code: PgSqlErrorCode, hint: &CStr, work: impl FnOnce() -> T) -> T {
+    struct Hint<'a> {
+        code: PgSqlErrorCode,
+        text: &'a CStr,
+    }
     /// Takes the callback away, also when an ERROR passes.
     struct Until(*mut pg_sys::ErrorContextCallback);
     impl Drop for Until {
@@ -78,25 +82,24 @@ pub fn with_hint<T>(hint: &CStr, work: impl FnOnce() -> T) -> T {
     unsafe extern "C-unwind" {
         fn errhint(format: *const c_char, ...) -> c_int;
     }
-    /// PostgreSQL calls it while it makes up a message. Of the first classes are notices and
-    /// warnings.
+    /// PostgreSQL calls it while it makes up a message.
     unsafe extern "C-unwind" fn add(hint: *mut c_void) {
-        const CLASS: i32 = 0xfff;
-        const WARNING: i32 = 1 << 6;
-        // SAFETY: the argument is the hint, which lives until the callback is taken away.
+        // SAFETY: the argument is a hint, which lives until the callback is taken away.
         unsafe {
-            if !matches!(pg_sys::geterrcode() & CLASS, 0 | WARNING) {
-                errhint(c"%s".as_ptr(), hint.cast::<c_char>());
+            let hint = &*hint.cast::<Hint<'_>>();
+            if pg_sys::geterrcode() == hint.code as i32 {
+                errhint(c"%s".as_ptr(), hint.text.as_ptr());
             }
         }
     }
+    let hint = Hint { code, text: hint };
     // SAFETY: the callback is on the stack while it is in PostgreSQL's list.
     unsafe {
         let until = Until(pg_sys::error_context_stack);
         let mut callback = pg_sys::ErrorContextCallback {
             previous: until.0,
             callback: Some(add),
-            arg: hint.as_ptr().cast_mut().cast(),
+            arg: (&raw const hint).cast_mut().cast(),
         };
         pg_sys::error_context_stack = &mut callback;
         let answer = work();

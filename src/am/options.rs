@@ -144,7 +144,7 @@ pub unsafe extern "C-unwind" fn amoptions(
         field(c"words", RELOPT_TYPE_INT, offset_of!(Options, words)),
     ];
     // SAFETY: the table describes `Options`.
-    with_hint(PARAMETERS, || unsafe {
+    with_hint(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, PARAMETERS, || unsafe {
         pg_sys::build_reloptions(
             given,
             validate,

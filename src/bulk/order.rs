@@ -91,7 +91,9 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
     // SAFETY: a node is cast only to the type its tag says.
     unsafe {
         let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
-        let parsed = with_hint(HINT, || pg_sys::raw_parser(source.as_ptr(), mode));
+        let parsed = with_hint(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, HINT, || {
+            pg_sys::raw_parser(source.as_ptr(), mode)
+        });
         let parsed = PgList::<pg_sys::RawStmt>::from_pg(parsed);
         let select = parsed.get_ptr(0).filter(|_| parsed.len() == 1).map(|raw| (*raw).stmt);
         let select = select.filter(|&node| pgrx::is_a(node, pg_sys::NodeTag::T_SelectStmt));

@@ -152,7 +152,7 @@ pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let hint =
         format!("The database's owner grants it: GRANT INSERT, DELETE ON {} TO ...", shown(name));
     let hint = CString::new(hint).unwrap_or_default();
-    with_hint(&hint, || {
+    with_hint(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, &hint, || {
         check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
             // SAFETY: a catalogue look-up.
             unsafe { pg_sys::pg_attribute_aclcheck_all(table, role, right, any) == ALLOWED }

@@ -41,7 +41,8 @@ impl Window {
                 "Name a column that is set, for example by DEFAULT now().",
             )
         }
-        let back = with_hint(BACK, || interval(back));
+        let back =
+            with_hint(PgSqlErrorCode::ERRCODE_INVALID_DATETIME_FORMAT, BACK, || interval(back));
         if !is_positive(back) {
             given.raise_as(
                 PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,

@@ -11,6 +11,8 @@ INSERT INTO m_doc (body, fp, wide, phash, hex, bits, j) VALUES
    B'1'::bit(64), '{"a": "b"}');
 CREATE INDEX m_doc_fp ON m_doc USING simhash (fp);
 CREATE INDEX m_doc_body ON m_doc USING simhash (body);
+CREATE DOMAIN m_words AS text;
+CREATE DOMAIN m_hash AS bigint;
 CREATE ROLE regress_simhash_guest;
 
 CREATE FUNCTION outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -37,9 +39,6 @@ INSERT INTO m_mistake (about, statement) VALUES
 ('two widths', 'SELECT fp FROM m_doc ORDER BY fp <~> wide'),
 ('two widths', 'SELECT hamming(minhash64(body), minhash256(body)) FROM m_doc'),
 ('two widths', 'SELECT hamming(fp, ''ffffffffffffffffffffffffffffffff'') FROM m_doc'),
-('two widths', 'INSERT INTO m_doc (body, fp) VALUES (''a'', minhash128(''a b''))'),
-('two widths', 'UPDATE m_doc SET wide = simhash(body)'),
-('two widths', 'SELECT fp::fingerprint256 FROM m_doc'),
 ('a text', 'SELECT hamming(fp, body) FROM m_doc'),
 ('a text', 'SELECT hamming(''a text''::varchar, fp) FROM m_doc'),
 ('a text', 'SELECT hamming(fp, ''the quick brown fox'') FROM m_doc'),
@@ -49,8 +48,12 @@ INSERT INTO m_mistake (about, statement) VALUES
 ('no text', 'SELECT text_similarity(fp, fp) FROM m_doc'),
 ('no text', 'SELECT near_duplicate(id, ''7'') FROM m_doc'),
 ('no text', 'SELECT text_similarity(j, ''b'') FROM m_doc'),
+('no text', 'SELECT near_duplicate(phash, phash, 0.9) FROM m_doc'),
+('domains', 'SELECT hamming(fp, body::m_words) FROM m_doc'),
+('domains', 'SELECT hamming(wide, phash::m_hash) FROM m_doc'),
 ('numbers', 'SELECT hamming(fp, 5) FROM m_doc'),
-('numbers', 'SELECT hamming(wide, -1) FROM m_doc'),
+('numbers', 'SELECT hamming(5, fp) FROM m_doc'),
+('numbers', 'SELECT hamming(wide, 1::smallint) FROM m_doc'),
 ('numbers', 'SELECT hamming(fp, phash) FROM m_doc'),
 ('numbers', 'SELECT hamming(wide, phash) FROM m_doc'),
 ('numbers', 'SELECT hamming(fp, 18446744073709551615) FROM m_doc'),
@@ -64,6 +67,7 @@ INSERT INTO m_mistake (about, statement) VALUES
 ('bytes', 'SELECT hamming(fp, ''\xff''::bytea) FROM m_doc'),
 ('bits', 'SELECT hamming(bits, fp) FROM m_doc'),
 ('bits', 'SELECT hamming(bits, phash) FROM m_doc'),
+('bits', 'SELECT bits <~> ''101'' FROM m_doc'),
 ('bits', 'SELECT hamming(bits, B''101'') FROM m_doc'),
 ('balls', 'SELECT hamming_ball(fp, 65) FROM m_doc'),
 ('balls', 'SELECT fp <@ ''ffffffffffffffff'' FROM m_doc'),
@@ -135,7 +139,8 @@ SELECT hamming(fp, '\xff00000000000000'::bytea::fingerprint64) >= 0,
 FROM m_doc;
 
 -- What is left alone: no call means something else than it did.
-SELECT hamming(1, 2), hamming(1::bigint, 3), hamming(1::smallint, 3::bigint),
+SELECT hamming(1, 2), hamming('7', 5), hamming(5, '7'), hamming(NULL, 5),
+  hamming(1::bigint, 3), hamming(1::smallint, 3::bigint),
   hamming('00000000000000ff', '0000000000000000'),
   hamming('00000000000000ff'::varchar, '0000000000000000'::varchar),
   hamming(fp, 'c16ffa60a6b79d0a') BETWEEN 0 AND 64 AS literal,
@@ -143,12 +148,14 @@ SELECT hamming(1, 2), hamming(1::bigint, 3), hamming(1::smallint, 3::bigint),
   hamming(fp, NULL) IS NULL AS null_is_null, near_duplicate('a b c', 'a b c'),
   near_duplicate('a b c'::varchar, 'a b c'), text_similarity('a b c'::name, 'a b c'::"char"::text)
 FROM m_doc;
-PREPARE untyped AS SELECT hamming(fp, $1), hamming($2, phash), near_duplicate($3, body) FROM m_doc;
+PREPARE untyped AS SELECT hamming(fp, $1), hamming($2, phash), near_duplicate($3, body),
+  hamming($4, 5) FROM m_doc;
 SELECT parameter_types FROM pg_prepared_statements WHERE name = 'untyped';
 DEALLOCATE untyped;
 SELECT 1::bigint = '1'::text;
 SELECT 'a'::text || 1::numeric, coalesce(1::bigint, 2::numeric);
 SELECT 1::bigint::simhash_incomparable;
 DROP TABLE m_doc, m_mistake;
+DROP DOMAIN m_words, m_hash;
 DROP FUNCTION outcome;
 DROP ROLE regress_simhash_guest;
