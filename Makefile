@@ -22,7 +22,7 @@ help:
 	@echo 'make demo       near-duplicates in real texts, in a server of its own'
 	@echo '                (make demo-stop ends it)'
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
-	@echo 'make clients    the examples of docs/clients*.md, and the tests of clients/python'
+	@echo 'make clients    the examples of the pages for clients, and the tests of clients/python'
 	@echo 'make wheel      wheels of clients/python for x86-64 and arm64 in target/wheels, tested'
 	@echo 'make release    everything that a release of the checked out tag consists of, in'
 	@echo '                target/release-N: made twice, compared, installed and removed, as root'

@@ -1,5 +1,5 @@
-# The suite `clients`: every example of docs/clients.md, docs/clients-other.md and docs/python.md as
-# it stands, and the tests of the package in clients/python. Sourced by test.sh.
+# The suite `clients`: every example of the pages named below as it stands, and the tests of the
+# package in clients/python. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154 # logs, suites, socket, bindir, started: test.sh, cluster.sh
 
 # install_clients: the clients' libraries, below target/clients: Python's with the package, which is
@@ -51,7 +51,7 @@ suite_clients() {
     return
   fi
   {
-    for page in clients clients-other python; do
+    for page in clients sqlalchemy django images clients-other python; do
       as_client python tests/clients/run.py docs/$page.md target/clients/project || status=1
     done
     as_client python -m pytest -q -p no:cacheprovider clients/python || status=1

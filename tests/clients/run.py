@@ -205,7 +205,8 @@ def main() -> None:
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(HERE / "project", directory)
     introduction, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
-    setup = Block(*BLOCK.search(introduction).groups()).text
+    found = BLOCK.search(introduction)
+    setup = Block(*found.groups()).text if found else ""
     results, skipped = [], 0
     for section in sections:
         title = section.splitlines()[0]

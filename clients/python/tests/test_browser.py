@@ -1,4 +1,4 @@
-"""The form of docs/clients.md that refuses copies, as somebody sees it: a browser without a screen
+"""The form of docs/django.md that refuses copies, as somebody sees it: a browser without a screen
 posts a text and a near copy, reads why it is refused, and follows the link to the original."""
 
 import os
@@ -34,7 +34,7 @@ def address(tmp_path, browser):
         admin.execute("CREATE DATABASE clients_browser")
     project = tmp_path / "project"
     shutil.copytree(TOP / "tests/clients/project", project)
-    page = (TOP / "docs/clients.md").read_text(encoding="utf-8")
+    page = (TOP / "docs/django.md").read_text(encoding="utf-8")
     for name, text in FILE.findall(page):
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
