@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so. For a
 # server with assertions it goes to target/pgNN-assert and has Rust's assertions as well. With
-# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled. With
-# build_features set it is for tests, and compiled by the profile `quick`, as all that they need.
+# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled.
+# With build_features set it is for tests, and compiled by the profile `quick`, as all they need.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
@@ -23,6 +23,7 @@ if [ -n "${for_package:-}" ]; then
   . scripts/same_bytes.sh
 fi
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --profile $profile --locked --lib \
-  --no-default-features --features "$pg_feature${build_features:+,$build_features}" --target-dir "$cargo_target"
+  --no-default-features --features "$pg_feature${build_features:+,$build_features}" \
+  --target-dir "$cargo_target"
 install -d "$(dirname "$library")"
 put_files 755 "$cargo_target/$profile/libpg_simhash.so" "$library"

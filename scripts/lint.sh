@@ -43,8 +43,8 @@ check_api() {
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --profile quick --locked --workspace --all-targets \
-  --no-default-features --features "$pg_feature,lock-order" -- -D warnings
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --profile quick --locked --workspace \
+  --all-targets --no-default-features --features "$pg_feature,lock-order" -- -D warnings
 # A small build of the core: without dictionaries.
 cargo check --quiet --profile quick --locked -p simhash-core --no-default-features
 check_crates

@@ -37,8 +37,8 @@ report_lines() {
 
 suite_core() {
   local log=$logs/core.log status=0 failures
-  cargo test --profile quick --locked --no-fail-fast -p simhash-core -p simhash-index -p simhash-simulate \
-    -p simhash-evaluate -p simhash-oom \
+  cargo test --profile quick --locked --no-fail-fast -p simhash-core -p simhash-index \
+    -p simhash-simulate -p simhash-evaluate -p simhash-oom \
     >"$log" 2>&1 || status=$?
   failures=$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")
   if [ $status -ne 0 ]; then

@@ -46,7 +46,7 @@ def _count(text: str) -> int:
     number = int(text) if text.isdecimal() and len(text) < 20 else 0
     # The limit and one more is a bigint.
     if not 1 <= number < 2**63 - 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on that fits a bigint")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on, or no bigint")
     return number
 
 

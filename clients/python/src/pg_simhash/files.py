@@ -77,8 +77,8 @@ def _named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A name to write to. The file gets its own name at the end, if nothing went wrong. A link stays
-    one. A device, such as /dev/null, would be replaced by a file."""
+    """A name to write to. The file gets its own name at the end, if nothing went wrong. A link
+    stays one. A device, such as /dev/null, would be replaced by a file."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no file, so it is not replaced")
     path = path.resolve()
