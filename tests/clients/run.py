@@ -201,7 +201,7 @@ def run_section(title: str, blocks: list[Block], setup: str, directory: pathlib.
 
 
 def main() -> None:
-    page, directory = map(pathlib.Path, sys.argv[1:])
+    page, directory = (pathlib.Path(path).resolve() for path in sys.argv[1:])
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(HERE / "project", directory)
     introduction, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
