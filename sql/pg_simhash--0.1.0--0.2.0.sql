@@ -1798,8 +1798,16 @@ COMMENT ON FUNCTION simhash_incomparable_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION simhash_incomparable_out(simhash_incomparable) RETURNS cstring
   AS 'textout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_incomparable_out(simhash_incomparable) IS 'internal: I/O';
+CREATE FUNCTION simhash_incomparable_recv(internal) RETURNS simhash_incomparable
+  AS 'textrecv' LANGUAGE internal STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_incomparable_recv(internal) IS 'internal: I/O';
+CREATE FUNCTION simhash_incomparable_send(simhash_incomparable) RETURNS bytea
+  AS 'textsend' LANGUAGE internal STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_incomparable_send(simhash_incomparable) IS 'internal: I/O';
 CREATE TYPE simhash_incomparable (
-  INPUT = simhash_incomparable_in, OUTPUT = simhash_incomparable_out, INTERNALLENGTH = VARIABLE
+  INPUT = simhash_incomparable_in, OUTPUT = simhash_incomparable_out,
+  RECEIVE = simhash_incomparable_recv, SEND = simhash_incomparable_send,
+  INTERNALLENGTH = VARIABLE
 );
 COMMENT ON TYPE simhash_incomparable IS
   'internal: an operand of a call that ends in an error which says what to write';

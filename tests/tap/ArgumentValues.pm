@@ -146,6 +146,10 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
 		"text_passage(repeat('word ', $third), 10000)",
 		q(text_passage('a b c d e f', 5, '{"stopwords":"no list"}')),
 	],
+	# What takes it, and casts to it, end in an error.
+	simhash_incomparable => [ "'x'", "''" ],
+	'character varying'  => [ "'ffffffffffffffff'", "''", "repeat('x', $third)" ],
+	jsonb                => [ "'{}'", q('{"shingle": 2}'), "'null'", "'[1, 2]'" ],
 	simhash_fingerprint => [
 		"'0123456789abcdef'", "'" . '0123456789abcdef' x 2 . "'", "'" . 'f' x 64 . "'"
 	],
