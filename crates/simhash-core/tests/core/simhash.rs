@@ -1,7 +1,5 @@
 //! Fingerprints against the definition, and those of pairs of texts that they are made for.
 
-mod common;
-
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -10,6 +8,8 @@ use simhash_core::config::Position;
 use simhash_core::{
     Config, Feature, Features, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,
 };
+
+use super::common;
 
 fn simhasher(config: &str) -> Simhasher {
     Simhasher::new(config.parse::<Config>().unwrap()).unwrap()

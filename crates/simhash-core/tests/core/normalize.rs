@@ -1,8 +1,6 @@
 //! Normalisation against a plain implementation of its definition, which applies step after step to
 //! the whole text.
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -19,6 +17,8 @@ use unicode_properties::{
 };
 use unicode_script::{Script, UnicodeScript};
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::common;
 
 fn run(text: &str, steps: NormalizeSteps) -> String {
     normalize(text, steps, &mut || ())

@@ -22,7 +22,7 @@ use simhash_core::{Config, Named, Simhasher};
 
 /// The model that vectors name: of the corpus of `golden_model.json`, which has its bytes as well.
 fn model() -> Arc<Model> {
-    let given: Value = serde_json::from_str(include_str!("golden_model.json")).unwrap();
+    let given: Value = serde_json::from_str(include_str!("../golden_model.json")).unwrap();
     let mut trainer = Trainer::new(&given["config"].to_string().parse().unwrap()).unwrap();
     for text in given["corpus"].as_array().unwrap() {
         trainer.add(text.as_str().unwrap(), &mut || ()).unwrap();
@@ -92,7 +92,7 @@ fn vector(given: &Value) -> Value {
 #[test]
 fn golden_vectors() {
     let mut wrong = Vec::new();
-    for line in include_str!("golden.jsonl").lines() {
+    for line in include_str!("../golden.jsonl").lines() {
         let expected: Value = serde_json::from_str(line).unwrap();
         let found = vector(&expected);
         if found != expected {

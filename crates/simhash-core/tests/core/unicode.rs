@@ -5,9 +5,9 @@ use simhash_core::config::{NormalizeStep, NormalizeSteps};
 use simhash_core::texts::normalize::normalize;
 use simhash_core::{Config, Simhasher};
 
-const NORMALIZATION: &str = include_str!("data/unicode/NormalizationTest.txt");
-const GRAPHEMES: &str = include_str!("data/unicode/GraphemeBreakTest.txt");
-const WORDS: &str = include_str!("data/unicode/WordBreakTest.txt");
+const NORMALIZATION: &str = include_str!("../data/unicode/NormalizationTest.txt");
+const GRAPHEMES: &str = include_str!("../data/unicode/GraphemeBreakTest.txt");
+const WORDS: &str = include_str!("../data/unicode/WordBreakTest.txt");
 
 fn tests(file: &str) -> impl Iterator<Item = &str> {
     file.lines().filter(|line| !line.starts_with(['#', '@']))

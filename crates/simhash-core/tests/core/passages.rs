@@ -1,8 +1,6 @@
 //! Passages that texts have in common, against brute force over their tokens, and where they stand
 //! in the original texts, against places written by hand.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -13,6 +11,8 @@ use simhash_core::passages::{self, Kept, Passage, Span, WORDS, Window, Winnower}
 use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 use unicode_normalization::char::is_combining_mark;
+
+use super::common;
 
 fn simhasher(config: &str) -> Simhasher {
     Simhasher::new(config.parse().unwrap()).unwrap()
@@ -528,7 +528,7 @@ fn kept_hashes_of_texts_are_distinct_and_stand_where_they_say() {
 #[test]
 fn golden_hashes() {
     let mut wrong = Vec::new();
-    for line in include_str!("golden_passages.jsonl").lines() {
+    for line in include_str!("../golden_passages.jsonl").lines() {
         let given: Value = serde_json::from_str(line).unwrap();
         let words = given["words"].as_u64().unwrap() as usize;
         let mut simhasher = simhasher(&given["config"].to_string());

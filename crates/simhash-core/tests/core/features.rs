@@ -18,7 +18,7 @@ fn tokenizers_that_need_dictionaries_are_refused() {
 #[test]
 fn the_others_give_their_golden_vectors() {
     let mut tried = 0;
-    for line in include_str!("golden.jsonl").lines() {
+    for line in include_str!("../golden.jsonl").lines() {
         let vector: serde_json::Value = serde_json::from_str(line).unwrap();
         let config = vector["config"].to_string();
         let Ok(mut simhasher) = made(&config) else { continue };

@@ -1,7 +1,5 @@
 //! Random texts that look for trouble: scripts, marks, invisible characters and punctuation mixed.
 
-#![allow(dead_code, reason = "no test uses all of it")]
-
 use proptest::prelude::*;
 use simhash_core::config::{NormalizeStep, NormalizeSteps};
 

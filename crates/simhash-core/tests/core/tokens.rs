@@ -1,7 +1,5 @@
 //! Tokens against UAX #29, jieba and ICU4X themselves, and those of texts that people write.
 
-mod common;
-
 use icu_segmenter::WordSegmenter;
 use proptest::prelude::*;
 use simhash_core::texts::han::is_han;
@@ -13,6 +11,8 @@ use unicode_properties::{
     GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
 };
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::common;
 
 fn simhasher(config: &str) -> Simhasher {
     Simhasher::new(config.parse::<Config>().unwrap()).unwrap()

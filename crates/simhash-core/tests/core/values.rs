@@ -16,8 +16,8 @@ fn add(digest: &mut Xxh3, text: &str) {
 #[test]
 fn values_are_made_by_what_they_say() {
     let mut digest = Xxh3::new();
-    add(&mut digest, include_str!("../data/zh_dictionary.txt"));
-    add(&mut digest, include_str!("../data/zh_word_levels.txt"));
+    add(&mut digest, include_str!("../../data/zh_dictionary.txt"));
+    add(&mut digest, include_str!("../../data/zh_word_levels.txt"));
     for language in ["en", "zh"] {
         stop_words::lookup(language).unwrap().iter().for_each(|word| add(&mut digest, word));
     }

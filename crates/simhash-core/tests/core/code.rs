@@ -1,11 +1,11 @@
 //! Tokens of source code: published examples, what each language writes, and what no text may do.
 
-mod common;
-
 use proptest::prelude::*;
 use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::sketch::{Sketcher, near};
 use simhash_core::{Config, Simhasher};
+
+use super::common;
 
 const CODE: &str = r#"{"tokenizer": "code"}"#;
 const KEEP: &str = r#"{"tokenizer": "code", "comments": "keep"}"#;
