@@ -27,7 +27,7 @@ pub use sketches::simhash::{
 };
 
 /// What every value is made by: the number of the rules, and a hash of the dictionary and of what
-/// the tables of Unicode and of Chinese make of every character (`tests/core/values.rs` computes it).
+/// the tables of Unicode and of Chinese make of every character (`tests/core/values.rs` says how).
 /// Fingerprints, keys and hashes of passages can be compared where this is the same.
 ///
 /// It holds for the versions of crates with which that test passes, those of this repository's
