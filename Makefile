@@ -27,7 +27,7 @@ help:
 	@echo 'make release    everything that a release of the checked out tag consists of, in'
 	@echo '                target/release-N: made twice, compared, installed and removed, as root'
 	@echo '                (VERSIONS="15 19", FORMS="wheels crate pgxn image packages": only these)'
-	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
+	@echo 'make matrix     the tests on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
 	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
 	@echo 'make fuzz       libFuzzer on the parsers and on damaged pages of an index, a minute each'
