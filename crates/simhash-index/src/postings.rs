@@ -22,6 +22,8 @@
 //!    recent one.
 //! 2. Whoever holds a recent leaf takes a settled one at once or not at all. The descent to it is
 //!    made before.
+//!    What moves in one record is a run without gaps, from the least posting that is left: after a
+//!    settled leaf that could not take all of its own, none of the next leaf. So none stays behind.
 //! 3. Vacuum cleans the recent tree first.
 //! 4. A stale posting does no harm but work: what a search returns are candidates, and the caller
 //!    looks at the rows themselves.
