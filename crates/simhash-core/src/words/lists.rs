@@ -4,7 +4,7 @@
 //! What a list holds is checked here, put in one order, and hashed, so that two lists are equal if
 //! their hashes are. A configuration normalises the words as it does texts. How a dictionary then
 //! changes the tokens of a text is in [`cut`], [`whole`] and [`phrases`], and, normative, in
-//! docs/design/text.md.
+//! docs/design/tokens.md.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
