@@ -9,6 +9,9 @@
 //!   to 9, and 5 beyond.
 //!
 //! A shingle has the level of its most important token.
+//!
+//! The levels of Han words are a data file: jieba-rs does not publish frequencies. So levels need no
+//! dictionary, and do not change with it.
 
 use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;
