@@ -1,9 +1,11 @@
-"""Writes docs/benchmarks.md, docs/evaluation.md and the README's table from committed results.
+"""Writes the pages of benchmarks and of the evaluation, and the README's table, from committed
+results.
 
 usage: python3 -m report          writes the pages, and their plots where matplotlib is there
        python3 -m report check    fails if a page is not what it would write
 
-Prose stands in report/*.md. There $name is a table, made by the method of that name.
+Each file of report/pages is the prose of the page of that name in docs. There $name is a table,
+made by the method of that name.
 """
 
 import sys
@@ -14,13 +16,15 @@ from .benchmarks import Benchmarks
 from .evaluation import Evaluation
 
 TOP = Path(__file__).resolve().parent.parent
-DOCS = TOP / "docs"
+DOCS, PAGES = TOP / "docs", TOP / "report" / "pages"
 MARKS = ("<!-- table: queries; written by make bench -->\n", "<!-- end of table -->\n")
 
 
-def filled(template, tables):
-    text = (TOP / "report" / template).read_text(encoding="utf-8")
-    return Template(text).substitute(tables)
+def filled(subject, tables):
+    """The page of a subject, and those in the directory of its name."""
+    for path in [PAGES / f"{subject}.md", *(PAGES / subject).glob("*.md")]:
+        text = Template(path.read_text(encoding="utf-8")).substitute(tables)
+        yield DOCS / path.relative_to(PAGES), text
 
 
 def with_table(text, table):
@@ -37,13 +41,13 @@ def main(arguments):
     benchmarks, evaluation = Benchmarks(DOCS / "benchmarks"), Evaluation(DOCS / "evaluation")
     readme = TOP / "README.md"
     pages = {
-        DOCS / "benchmarks.md": filled("benchmarks.md", benchmarks),
-        DOCS / "evaluation.md": filled("evaluation.md", evaluation),
+        **dict(filled("benchmarks", benchmarks)),
+        **dict(filled("evaluation", evaluation)),
         readme: with_table(readme.read_text(encoding="utf-8"), benchmarks.queries()),
     }
     if arguments == ["check"]:
         wrong = [path.relative_to(TOP) for path, text in pages.items()
-                 if path.read_text(encoding="utf-8") != text]
+                 if not path.exists() or path.read_text(encoding="utf-8") != text]
         if wrong:
             sys.exit(f"{', '.join(map(str, wrong))}: not what the committed results give;"
                      " `python3 -m report` writes it")

@@ -1,4 +1,4 @@
-"""Tables of docs/benchmarks.md and of the README, from what `make bench` measured."""
+"""Tables of the pages of benchmarks and of the README, from what `make bench` measured."""
 
 import json
 import re
@@ -31,11 +31,9 @@ PLAIN = {
     "dedup": (["contender"], ["what"], ["rows a second"]),
     "texts": (["contender"], ["data"], ["MB/s"]),
     "SQL and core": (["data"], ["contender"], ["MB/s"]),
-    "short texts": (["contender"], ["rows"], ["ms, by texts"]),
     "batch": (["contender"], ["what"], [""]),
     "memory": (["contender"], ["what"], [""]),
     "dictionary": (["section"], ["what"], [""]),
-    "core": (["data", "contender"], ["what"], ["", ""]),
     "bloom": (["contender"], ["what"], ["asked for"]),
     "minhash": (["rows", "contender"], ["what"], ["set size", "J"]),
     "passages": (["rows", "contender"], ["what"], ["texts", ""]),
@@ -201,11 +199,6 @@ class Benchmarks(NearTexts, WholeTexts):
         return self.pivot(["contender"], ["section", "what"], [f"{size(self.largest)} rows"],
                           titles, data="uniform", rows=self.largest,
                           section=["build", "wal", "insert"])
-
-    def inspected(self):
-        return self.pivot(["rows"], ["what"], ["rows"], section="index info", data="uniform",
-                          what=["tables", "pages", "bytes_per_row", "levels", "largest_run",
-                                "mean_run", "fill"])
 
     def whole_tables(self):
         return self.pivot(["rows", "what"], ["contender"], ["rows", ""], compared=True,

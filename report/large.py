@@ -52,6 +52,10 @@ class Large:
             for similarity in BINS[2:6]:
                 yield f"{library}, {similarity}", library, similarity
 
+    def large_usual_ways(self):
+        """Those that are asked for the default similarity, or for none."""
+        return [way for way in self.large_ways() if way[2] in (None, DEFAULT_SIMILARITY)]
+
     def large_sets(self):
         header = ["set", "texts", "labels", "median, characters", "word pairs a text",
                   "with ten or fewer", "pairs of J ≥ 0.5", "0.7", "0.9",
@@ -85,22 +89,6 @@ class Large:
         laws = [(TITLES[one["set"]], one["laws"]) for one in self.large]
         return table(["set", *(f"{law['similarity']}" for law in laws[0][1])],
                      [[title, *map(cell, of_set)] for title, of_set in laws])
-
-    def large_best(self):
-        """By label: the greatest F1 of the similarities that were asked for, and which one."""
-        lines = []
-        for name, method in (*((recipe, f"near_duplicate, {key}") for key, recipe in
-                               RECIPES.items()), ("rensa", "rensa")):
-            line = [name]
-            for one in self.large:
-                all_found = {asked: self.large_decisions(one, method, asked) for asked in BINS[2:6]}
-                if None in all_found.values():
-                    line.append("–")
-                else:
-                    f1, asked = max((found[1][2], asked) for asked, found in all_found.items())
-                    line.append(f"{share(f1)} at {asked}")
-            lines.append(line)
-        return table(["", *self.large_titles()], lines)
 
     def large_same_recall(self):
         """By label: a library's precision, and that of exact similarity where it takes as many."""
@@ -137,17 +125,18 @@ class Large:
     def large_labels(self):
         """Precision and recall by label."""
         return self.large_table(
-            self.large_ways(), lambda _, label: f"{share(label[0])} / {share(label[1])}")
+            self.large_usual_ways(), lambda _, label: f"{share(label[0])} / {share(label[1])}")
 
     def large_similarities(self):
         """Precision and recall by similarity."""
         return self.large_table(
-            self.large_ways(), lambda similar, _: f"{share(similar[0])} / {share(similar[1])}")
+            self.large_usual_ways(),
+            lambda similar, _: f"{share(similar[0])} / {share(similar[1])}")
 
     def large_cost(self):
         """Candidates, seconds and memory."""
         lines = []
-        for name, method, similarity in self.large_ways():
+        for name, method, similarity in self.large_usual_ways():
             rows = [self.large_row(one, method, similarity) for one in self.large]
             lines.append([name, *("–" if row is None else
                                   f"{row['candidates'] / 1e6:,.1f} M; {seconds(row['sketch'])} +"

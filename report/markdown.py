@@ -8,9 +8,9 @@ def table(header, lines):
     return "\n".join([line(header), "|" + "---|" * len(header), *map(line, lines)])
 
 
-def headed(tables, level=3):
+def headed(tables):
     """Tables by their headings."""
-    return "\n\n".join(f"{'#' * level} {heading}\n\n{text}" for heading, text in tables)
+    return "\n\n".join(f"### {heading}\n\n{text}" for heading, text in tables)
 
 
 def shown(value):

@@ -1,4 +1,4 @@
-"""Indexes of texts: tables of docs/benchmarks.md, with what was aimed at."""
+"""Indexes of texts: tables of docs/benchmarks/texts.md, with what was aimed at."""
 
 from textwrap import fill
 
@@ -43,23 +43,23 @@ class NearTexts:
             return value("look-up", rows, OURS, state)
 
         fresh, later, _ = STATES
-        yield "look-up, beside a primary key's", "at most", 2, " ×", [
+        yield "look-up, compared with a primary key's", "at most", 2, " ×", [
             ratio if rows == sizes[0] else None
             for rows, ratio in zip(sizes, by_size("look-up", fresh, OURS, KEY))]
-        yield f"look-up, beside that among {size(sizes[0])}", "at most", 1.5, " ×", [
+        yield f"look-up, compared with that among {size(sizes[0])}", "at most", 1.5, " ×", [
             None if rows == sizes[0] else divided(look_up(rows, fresh), look_up(sizes[0], fresh))
             for rows in sizes]
-        yield "look-up after 10,000 inserts, beside that before", "at most", 1.3, " ×", [
+        yield "look-up after 10,000 inserts, compared with that before", "at most", 1.3, " ×", [
             divided(look_up(rows, later), look_up(rows, fresh)) for rows in sizes]
         yield "build, a million texts", "at most", 8, " s", [
             divided(value("build", rows, OURS, "seconds"), rows / 1e6) for rows in sizes]
         yield "bytes a key", "at most", 9, "", [
             value("build", rows, OURS, "bytes a key") for rows in sizes]
         for way in WAYS:
-            yield f"inserts, {way}: rate, beside pg_trgm's", "at least", 3, " ×", by_size(
+            yield f"inserts, {way}: rate, compared with pg_trgm's", "at least", 3, " ×", by_size(
                 "insert", f"{way}: rows a second", OURS, TRIGRAMS)
         for way in WAYS:
-            yield f"inserts, {way}: WAL, beside pg_trgm's", "at most", 1, " ×", by_size(
+            yield f"inserts, {way}: WAL, compared with pg_trgm's", "at most", 1, " ×", by_size(
                 "insert", f"{way}: WAL bytes a row", OURS, TRIGRAMS)
 
     def near_aims(self):
@@ -79,7 +79,7 @@ class NearTexts:
         ratios = [(name, rows, value, which, aim, unit)
                   for name, which, aim, unit, by_size in self.near_ratios()
                   for rows, value in zip(sizes, by_size)]
-        ratios += [(f"the constraint's inserts, {data}, {way}: rate, beside the index alone",
+        ratios += [(f"inserts with the constraint, {data}, {way}: rate, compared with the index's",
                     rows, ratio, *CONSTRAINED) for data, rows, way, _, _, ratio in self.offers()]
         missed = {}
         for name, rows, value, which, aim, unit in ratios:
@@ -88,13 +88,13 @@ class NearTexts:
         return wrapped((f"{name} ({', '.join(by)})" for name, by in missed.items()), "  ")
 
     def near_plot(self):
-        return "![Rows inserted a second](benchmarks/near.svg)" if self.near_sizes() else ""
+        return "![Rows inserted a second](near.svg)" if self.near_sizes() else ""
 
     def near_look_ups(self):
         at = {"section": "near look-up"}
-        return headed(((f"{size(rows)} {title}", self.pivot(
+        return headed((f"{size(rows)} {title}", self.pivot(
             ["contender"], ["what"], ["ms"], compared=True, **at, data=data, rows=rows))
-            for data, title in DATA.items() for rows in self.distinct("rows", **at, data=data)), 4)
+            for data, title in DATA.items() for rows in self.distinct("rows", **at, data=data))
 
     def near_found(self):
         return wrapped(
@@ -104,18 +104,18 @@ class NearTexts:
             if "found a query" in figure)
 
     def near_builds(self):
-        return headed(((f"{size(rows)} {title}", self.pivot(
+        return headed((f"{size(rows)} {title}", self.pivot(
             ["contender"], ["what"], [""], compared=True, section="near build", data=data,
             rows=rows, contender=[OURS, TRIGRAMS], what=["seconds", "bytes a row", "bytes a key"]))
             for data, title in DATA.items()
-            for rows in self.distinct("rows", section="near build", data=data)), 4)
+            for rows in self.distinct("rows", section="near build", data=data))
 
     def near_inserts(self):
         titles = {(f"{way}: {what}",): title for way in WAYS for what, title in (
             ("rows a second", f"{way}, rows/s"), ("WAL bytes a row", "WAL, bytes a row"))}
-        return headed(((f"{size(rows)} texts", self.pivot(
+        return headed((f"{size(rows)} texts", self.pivot(
             ["contender"], ["what"], [""], titles, compared=True, section="near insert", rows=rows))
-            for rows in self.near_sizes()), 4)
+            for rows in self.near_sizes())
 
     def offers(self):
         """Texts offered a second to the constraint and to an index alone, and the share of it."""

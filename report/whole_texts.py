@@ -1,4 +1,4 @@
-"""Whole tables of texts: tables of docs/benchmarks.md."""
+"""Whole tables of texts: tables of docs/benchmarks/whole-tables.md."""
 
 from .markdown import shown, size, table, times
 from .near_texts import NOTHING, OURS, divided, judged

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Speed: the core by criterion, then SQL beside its rivals in a private server. Keeps the figures
-# and writes docs/benchmarks.md, its plots and the README's table. ONLY names the parts of bench.py
-# that are to run. Files of bench/ that are named on the command line run alone, and keep nothing.
+# and writes docs/benchmarks.md, docs/benchmarks/*.md, plots and the README's table. ONLY names
+# the parts of bench.py that are to run. Files of bench/ that are named on the command line run
+# alone, and keep nothing.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql

@@ -3,7 +3,7 @@
 # CORPORA=DIRECTORY those that are not shipped. Then large sets, which evaluate/draw draws from
 # Debian's registry, the first time (MIRROR=URL names a mirror); they take an hour and 6 GB of
 # memory. ONLY=EXPERIMENT runs that one alone, such as "verified" or "large". Then writes
-# docs/evaluation.md and its plots.
+# docs/evaluation.md, docs/evaluation/*.md and their plots.
 . "$(dirname "$0")/lib.sh"
 say "Compiling the evaluation (the first time takes some minutes)"
 cargo build --quiet --release --locked -p simhash-evaluate

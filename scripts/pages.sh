@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/benchmarks.md, docs/evaluation.md, their plots and the README's table from the
-# results that are committed. Without matplotlib the plots stay as they were.
+# Writes docs/benchmarks.md, docs/evaluation.md, the pages in docs/benchmarks and docs/evaluation,
+# their plots and the README's table from the committed results. Without matplotlib the plots stay.
 . "$(dirname "$0")/lib.sh"
 python=python3
 if ! "$python" -c 'import matplotlib' 2>/dev/null; then
@@ -9,4 +9,4 @@ if ! "$python" -c 'import matplotlib' 2>/dev/null; then
   "$python" -m pip install --quiet matplotlib || say "matplotlib: pip could not install it"
 fi
 "$python" -m report
-say "Written: docs/benchmarks.md, docs/evaluation.md, the table in README.md"
+say "Written: docs/benchmarks.md, docs/evaluation.md, their pages, the table in README.md"
