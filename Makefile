@@ -29,7 +29,7 @@ help:
 	@echo '                (VERSIONS="15 19", FORMS="wheels crate pgxn image packages": only these)'
 	@echo 'make matrix     the tests on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
-	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
+	@echo 'make citus      docs/citus.md on three servers with Citus (CITUS=DIR: its source tree)'
 	@echo 'make fuzz       libFuzzer on the parsers and on damaged pages of an index, a minute each'
 	@echo '                (FUZZ="pages text": only these; FUZZ_SECONDS=600: longer)'
 	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'

@@ -1,4 +1,4 @@
-# The section on Citus of docs/scale-out.md as it stands: a table over three servers. Shards use
+# The statements of docs/citus.md as they stand: a table over three servers. Shards use
 # their indexes, and answers and pairs are those of brute force over a local copy.
 use strict;
 use warnings;
@@ -35,11 +35,11 @@ CONF
 	return $node;
 }
 
-# The section's statements for one kind of node, block by block.
+# The page's statements for one kind of node, block by block.
 sub blocks
 {
 	my ($where) = @_;
-	my $page = slurp_file("$FindBin::Bin/../../docs/scale-out.md");
+	my $page = slurp_file("$FindBin::Bin/../../docs/citus.md");
 	return $page =~ /^```sql\n-- on $where\n(.*?)^```\n/msg;
 }
 

@@ -1,6 +1,7 @@
-# The statements of docs/scale-out.md as they stand: a table over three clusters with postgres_fdw.
-# Conditions and orders are sent to the shards, each shard uses its own index, and answers equal
-# those of one table. Pairs found by blocks equal those found by brute force.
+# The statements of docs/scale-out.md and docs/scale-out-writers.md as they stand: a table over
+# three clusters with postgres_fdw. Conditions and orders are sent to the shards, each shard uses
+# its own index, and answers equal those of one table. Pairs found by blocks equal those found by
+# brute force.
 use strict;
 use warnings;
 use FindBin;
@@ -21,7 +22,7 @@ auto_explain.log_verbose = on
 CONF
 my @shards = map { new_cluster("shard$_", $explained) } 0 .. 2;
 
-# A running cluster that accepts TCP connections on the loopback address, with what the page needs
+# A running cluster that accepts TCP connections on the loopback address, with what the pages need
 # and no more.
 sub new_cluster
 {
@@ -34,10 +35,11 @@ sub new_cluster
 	return $node;
 }
 
-# The blocks of SQL on the page, each with the output that follows it, if any.
+# The blocks of SQL on the pages, each with the output that follows it, if any.
 sub blocks
 {
-	my $page = slurp_file("$FindBin::Bin/../../docs/scale-out.md");
+	my $page = join '', map { slurp_file("$FindBin::Bin/../../docs/$_.md") }
+		qw(scale-out scale-out-writers);
 	my @blocks;
 	while ($page
 		=~ /^```sql\n-- on (every shard|the coordinator)\n(.*?)^```\n(?:```\n(.*?)^```\n)?/msg)
@@ -78,7 +80,7 @@ sub shard_plans
 }
 
 my @blocks = blocks();
-is(scalar @blocks, 10, 'the page has its blocks');
+is(scalar @blocks, 10, 'the pages have their blocks');
 run_block($_) for @blocks[ 0, 1 ];
 
 # Every fifth row is a copy of an earlier one, with 0 to 4 bits flipped.
