@@ -1,6 +1,6 @@
-# Every recipe of docs/recipes.md, and the one for many tables of docs/training-data.md, runs as it
-# stands, on real texts, and leaves what it should. Which texts are near is found by comparing each
-# with each.
+# Every recipe of docs/recipes.md and docs/delete-by-plan.md, and the one for many tables of
+# docs/training-data.md, runs as it stands, on real texts, and leaves what it should. Which texts are
+# near is found by comparing each with each.
 use strict;
 use warnings;
 use FindBin;
@@ -14,11 +14,25 @@ my $node = new_node('main', '');
 seed();
 my $salt = roll(1_000_000);
 my @corpora = 0 .. 9;
-my $page = slurp_file("$FindBin::Bin/../../docs/recipes.md");
-my ($introduction, %sections) = split /^## (.*)\n/m, $page;
-my (undef, %training) = split /^## (.*)\n/m,
-	slurp_file("$FindBin::Bin/../../docs/training-data.md");
-$sections{'Across tables'} = $training{'Across tables'};
+
+# What a page has before its first heading, and its sections by their headings.
+sub sections_of
+{
+	my ($page) = @_;
+	return split /^## (.*)\n/m, slurp_file("$FindBin::Bin/../../docs/$page.md");
+}
+my ($introduction, %sections) = sections_of('recipes');
+my (undef, %planned) = sections_of('delete-by-plan');
+my (undef, %training) = sections_of('training-data');
+%sections = (%sections, %planned, 'Across tables' => $training{'Across tables'});
+# Other pages have the statements, and here the ids are checked on real texts.
+$sections{'Groups that live'} = <<'PAGE';
+```sql
+ALTER TABLE doc ADD COLUMN story bigint;
+CREATE INDEX ON doc (story);
+SELECT simhash_cluster_create('doc', 'body=body', 'cluster=story', 'similarity=0.7');
+```
+PAGE
 
 # A query's rows, as arrays.
 sub rows
@@ -457,13 +471,13 @@ sub pictures_stay
 		'pictures with the most pixels stay, and all blank ones');
 }
 
-# For each recipe: whether it has the plan of the first one; what is done first, what comes between
+# For each recipe: whether it has the plan of 'Make a plan'; what is done first, what comes between
 # its tables and the rest (before), what is to be expected, found by force before it runs, what is
 # done again, and what must hold after it.
 my %recipes = (
-	'Look first' => { after => \&plan_is_the_cover },
-	'Delete' => { plan => 1, after => sub { left_is($_[0], by_length()) } },
-	'Delete at once' => { after => sub { left_is($_[0], by_length()) } },
+	'Make a plan' => { after => \&plan_is_the_cover },
+	'Delete by the plan' => { plan => 1, after => sub { left_is($_[0], by_length()) } },
+	'Delete' => { after => sub { left_is($_[0], by_length()) } },
 	'Move to a side table' => { after => \&others_are_aside },
 	'Mark' => { after => \&rows_are_marked },
 	'Delete where other tables refer to the rows' => {
@@ -474,7 +488,7 @@ my %recipes = (
 		interrupt => 'repoint_and_delete(70)',
 		after => \&references_follow,
 	},
-	'Against another table' => {
+	'Compare with another table' => {
 		before => <<'SQL',
 INSERT INTO incoming
   SELECT id, test.changed(body, 5 + id % 3) FROM test.real WHERE id % 3 = 1;
@@ -485,10 +499,10 @@ SQL
 		expect => \&nearest_of_incoming,
 		after => \&incoming_is_new,
 	},
-	'Every night' => { after => \&the_night_removed },
-	'Groups, and how good they are' => { after => \&view_has_the_groups },
+	'Clean up every night' => { after => \&the_night_removed },
+	'List the groups' => { after => \&view_has_the_groups },
 	'Bridges' => { after => \&bridges_are },
-	'Keep a cluster id' => { after => \&groups_live },
+	'Groups that live' => { after => \&groups_live },
 	'Across tables' => {
 		first => join('', 'CREATE TABLE source (rank integer PRIMARY KEY, relation regclass);',
 			map { <<"SQL" } @corpora),
@@ -501,7 +515,7 @@ SQL
 		expect => \&cover_of_corpora,
 		after => \&earlier_tables_stay,
 	},
-	'Image hashes that are a bigint column already' => {
+	'Image hashes in a bigint column' => {
 		before => <<"SQL",
 INSERT INTO image
   SELECT i, test.number('$salt image ' || i / 4) # test.flips(i::text, i % 4), i * 7919 % 1000
@@ -532,7 +546,7 @@ for my $title (sort keys %sections)
 	$node->safe_psql('postgres', "CREATE DATABASE \"$database\" TEMPLATE prepared");
 	my @blocks = blocks($sections{$title});
 	$node->safe_psql($database, $recipe->{first}) if $recipe->{first};
-	$node->safe_psql($database, (blocks($sections{'Look first'}))[0]{sql}) if $recipe->{plan};
+	$node->safe_psql($database, (blocks($sections{'Make a plan'}))[0]{sql}) if $recipe->{plan};
 	$node->safe_psql($database, $recipe->{tables}) if $recipe->{tables};
 	if ($recipe->{before} || $recipe->{interrupt})
 	{
