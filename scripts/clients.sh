@@ -40,7 +40,7 @@ as_client() {
 }
 
 suite_clients() {
-  local log=$logs/clients.log status=0 reason page
+  local log=$logs/clients.log status=0 reason pages
   if ! install_clients >"$log" 2>&1; then
     if reason=$(grep -m 1 -E 'No matching distribution|requires a different Python' "$log"); then
       skip clients "pip cannot install the clients' libraries: ${reason##*ERROR: }"
@@ -51,8 +51,11 @@ suite_clients() {
     return
   fi
   {
-    for page in clients sqlalchemy django images clients-other python; do
-      as_client python tests/clients/run.py docs/$page.md target/clients/project || status=1
+    for pages in clients 'sqlalchemy alembic' 'django django-forms' images node go-java \
+      python python-tools; do
+      # shellcheck disable=SC2046,SC2086 # pages that share a project
+      as_client python tests/clients/run.py $(printf 'docs/%s.md ' $pages) \
+        target/clients/project || status=1
     done
     as_client python -m pytest -q -p no:cacheprovider clients/python || status=1
   } >"$log" 2>&1

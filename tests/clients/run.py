@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every example of a page as it stands, and compares what it prints with the block after it.
-Each section has a fresh database, named by PGDATABASE, with the extension, and with the table of
-the page's first block if an example uses it.
+"""Runs every example of one or more pages as it stands, and compares what it prints with the block
+after it. Each section has a fresh database, named by PGDATABASE, with the extension, and with the
+table of the first page's first block if an example uses it. Pages are run one after another: what
+a page has before its first section belongs to the last section of the page before.
+
+run.py PAGE... DIRECTORY
 
 A block whose first line names a file is written to that file, in a copy of the directory project
 beside this script, which all sections share. Blocks of Python share their names within a section.
@@ -201,10 +204,11 @@ def run_section(title: str, blocks: list[Block], setup: str, directory: pathlib.
 
 
 def main() -> None:
-    page, directory = (pathlib.Path(path).resolve() for path in sys.argv[1:])
+    *pages, directory = (pathlib.Path(path).resolve() for path in sys.argv[1:])
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(HERE / "project", directory)
-    introduction, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    introduction, *sections = re.split(r"^## ", text, flags=re.M)
     found = BLOCK.search(introduction)
     setup = Block(*found.groups()).text if found else ""
     results, skipped = [], 0

@@ -1,4 +1,4 @@
-"""The form of docs/django.md that refuses copies, as somebody sees it: a browser without a screen
+"""The form of docs/django-forms.md, as somebody sees it: a browser without a screen
 posts a text and a near copy, reads why it is refused, and follows the link to the original."""
 
 import os
@@ -34,8 +34,9 @@ def address(tmp_path, browser):
         admin.execute("CREATE DATABASE clients_browser")
     project = tmp_path / "project"
     shutil.copytree(TOP / "tests/clients/project", project)
-    page = (TOP / "docs/django.md").read_text(encoding="utf-8")
-    for name, text in FILE.findall(page):
+    pages = (TOP / "docs" / name for name in ("django.md", "django-forms.md"))
+    text_of_all = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    for name, text in FILE.findall(text_of_all):
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
