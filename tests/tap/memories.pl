@@ -1,5 +1,6 @@
-# docs/memories.md with many workers at once: of near texts one is stored, everybody gets its id,
-# also who was refused by one that was committed a moment ago, and rows that are deleted make room.
+# docs/memories.md and docs/memories-loading.md with many workers at once: of near texts one is
+# stored, everybody gets its id, also who was refused by one that was committed a moment ago, and rows
+# that are deleted make room.
 use strict;
 use warnings;
 use FindBin;
@@ -11,7 +12,8 @@ use Test::More;
 
 my $node = new_node('main', '');
 seed();
-my @blocks = blocks(slurp_file("$FindBin::Bin/../../docs/memories.md"));
+my @blocks = map { blocks(slurp_file("$FindBin::Bin/../../docs/$_.md")) }
+	'memories', 'memories-loading';
 $node->safe_psql('postgres', 'CREATE DATABASE page');
 $node->safe_psql('page', 'CREATE EXTENSION pg_simhash');
 runs($node, 'page', $_, 'the page') for @blocks;
