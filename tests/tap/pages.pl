@@ -1,7 +1,7 @@
 # The documentation: its examples run as they stand and give the output that the page shows, and the
-# reference names every function. (recipes.pl has docs/recipes.md,
-# scale_out.pl docs/scale-out.md, memories.pl docs/memories.md and docs/memories-loading.md, and the
-# Python tests run docs/portable.md.)
+# reference names every function. (recipes.pl has docs/recipes.md and docs/delete-by-plan.md,
+# scale_out.pl docs/scale-out.md and docs/scale-out-writers.md, citus.pl docs/citus.md, memories.pl
+# docs/memories.md and docs/memories-loading.md, and the Python tests run docs/portable.md.)
 use strict;
 use warnings;
 use File::Basename;
@@ -64,7 +64,8 @@ is($node->safe_psql('readme', 'SELECT count(*) FROM note'), '2',
 for my $page (sort glob "$docs/*.md")
 {
 	my $name = $page =~ s/.*\///r;
-	next if $name =~ /^(?:recipes|scale-out|memories(?:-loading)?|portable)\.md$/;
+	next if $name =~ /^(?:recipes|delete-by-plan|scale-out(?:-writers)?|citus|portable|
+		memories(?:-loading)?)\.md$/x;
 	my @blocks = blocks(slurp_file($page)) or next;
 	$node->safe_psql('postgres', "CREATE DATABASE \"begun_$name\" TEMPLATE begun");
 	run_example("begun_$name", $_, $name) for @blocks;
