@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Who uses whom: fails at a circle between files, and where a room uses one above it.
 
-The rooms of src/ and of each crate are those that the tables of DESIGN.md list, the lowest first.
+The rooms of src/ and of each crate are those that the tables of docs/design/map.md list, the lowest
+first.
 
 A file uses the file that defines what it names, by `use` or by a path. Re-exports are followed,
 modules within a file are that file, and tests count. Methods are not seen. Three things would hide
@@ -26,7 +27,7 @@ def tables_of_design():
     """The rooms of each table that begins with "in `src/`" or the like, in the table's order. Above
     all stand lib.rs and main.rs."""
     rooms = {}
-    for table in re.findall(r"(?:^\|.*\n)+", (TOP / "DESIGN.md").read_text(), re.M):
+    for table in re.findall(r"(?:^\|.*\n)+", (TOP / "docs/design/map.md").read_text(), re.M):
         head, _, *rows = table.splitlines()
         if named := re.match(r"\| in `([\w-]+)/?` \|", head):
             cells = [name for row in rows for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
@@ -150,7 +151,7 @@ def wrong(source):
     def height(file):
         rooms, place = ROOMS.get(name, ["lib", "main"]), room(file)
         return rooms.index(place) if place in rooms else sys.exit(
-            f"{file.relative_to(TOP)}: DESIGN.md has no room {place} in {name}")
+            f"{file.relative_to(TOP)}: docs/design/map.md has no room {place} in {name}")
 
     for file in source.rglob("*.rs"):
         height(file)

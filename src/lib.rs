@@ -4,8 +4,8 @@
 //! and compares fingerprints, `simhash-index` keeps them in pages. The SQL catalogue is written by
 //! hand in `sql/`. It names functions by their C symbols (`<name>_wrapper`).
 //!
-//! The modules are rooms, one above the other. DESIGN.md lists them from the lowest up, with what
-//! each does: a room uses those before it.
+//! The modules are rooms, one above the other. docs/design/map.md lists them from the lowest up,
+//! with what each does: a room uses those before it.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
 

@@ -1,6 +1,7 @@
 //! Near-duplicate detection without a database: fingerprints, distances and exact search plans.
 //!
-//! The modules are rooms, one above the other: a room uses those that DESIGN.md lists before it.
+//! The modules are rooms, one above the other: a room uses those that docs/design/map.md lists
+//! before it.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
