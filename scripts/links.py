@@ -14,7 +14,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 SOURCE = re.compile(r"`((?:[\w-]+/)*src/[\w/]*(?:\.rs|/))`")
 # Where a path such as src/config/values.rs may begin, and the pages that name such paths.
 CRATES = [TOP, *sorted((TOP / "crates").iterdir())]
-FOR_DEVELOPERS = re.compile(r"CONTRIBUTING\.md|DESIGN\.md|docs/design/.*|tests/README\.md")
+FOR_DEVELOPERS = re.compile(
+    r"CONTRIBUTING\.md|DESIGN\.md|docs/design/.*|(?:tests|sql|src|crates)/.*README\.md")
 
 
 def anchors(page):

@@ -97,7 +97,7 @@ impl Searched {
     }
 
     /// The number of blocks when the index does not say: one for each 16 bits, at most 16.
-    /// docs/design/search.md says why.
+    /// crates/simhash-core/src/search/README.md says why.
     pub fn default_blocks(self) -> u32 {
         if self.kind.is_of_texts() {
             return u32::from(ROWS);

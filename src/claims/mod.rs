@@ -13,7 +13,7 @@
 //!   (ON CONFLICT), it ends when a trigger begins with the statement's next row, before the
 //!   statement's triggers AFTER (but not COPY's), or with the statement or (sub)transaction.
 //!
-//! docs/design/trigger.md says why that is enough.
+//! src/trigger/README.md says why that is enough.
 
 pub mod board;
 

@@ -13,7 +13,7 @@
 //!   another group, or if its group may be divided. The key of a row without near rows stands for
 //!   an id: who gives the row its first one has it alone.
 //!
-//! docs/design/groups.md says why that is enough.
+//! README.md beside this file says why that is enough.
 
 use std::cell::RefCell;
 

@@ -3,7 +3,7 @@
 //!
 //! A group is a connected component of near-duplicates. For the rows that a statement has changed:
 //! their neighbours, locks of the groups that these are in, and one UPDATE of the ids that are
-//! others now. docs/design/groups.md says what is promised, and why.
+//! others now. README.md beside this file says what is promised, and why.
 //!
 //! Five triggers call [`statement::run`], all with the same arguments; [`create`] makes them:
 //!

@@ -2,8 +2,8 @@
 //!
 //! For a row with a new fingerprint: the locks of its [`family`](crate::family), a
 //! [claim](crate::claims) of the row, a search of the family's indexes, then what the trigger's
-//! arguments say. The order is an invariant. docs/design/trigger.md says what the trigger promises,
-//! and why.
+//! arguments say. The order is an invariant. README.md beside this file says what the trigger
+//! promises, and why.
 //!
 //! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
 //! [`arguments`], [`setup`] (what is kept from row to row), [`warnings`], [`generated`] (a

@@ -10,8 +10,8 @@
 //!
 //! A shingle has the level of its most important token.
 //!
-//! The levels of Han words are a data file: jieba-rs does not publish frequencies. So levels need no
-//! dictionary, and do not change with it.
+//! The levels of Han words are a data file: jieba-rs does not publish frequencies. So levels need
+//! no dictionary, and do not change with it.
 
 use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;

@@ -39,7 +39,8 @@ pub struct Window {
 impl Window {
     /// The window for passages of `words` tokens and more. `None` unless [`WORDS`] has that number.
     ///
-    /// A run has half of the words, but no less than three: see docs/design/passages.md.
+    /// A run has half of the words, but no less than three: see README.md beside
+    /// this file.
     pub fn of(words: usize) -> Option<Self> {
         let run = (words / 2).max(3);
         WORDS.contains(&words).then(|| Window { run, width: words + 1 - run })
