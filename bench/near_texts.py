@@ -1,8 +1,8 @@
 """Indexes of texts: look-ups, builds, inserts, the constraint, a join. A part of bench.py.
 
-On the texts that evaluate/draw drew for `make evaluate`, those of at most 900 bytes, in random
-order. The smallest table has real ones. Larger ones have the same and copies, with one of every
-three words replaced by one drawn from the texts. All get the same texts inserted. Beside each
+On the texts that evaluate/draw drew for `scripts/run evaluate`, those of at most 900 bytes, in
+random order. The smallest table has real ones. Larger ones have the same and copies, with one of
+every three words replaced by one drawn from the texts. All get the same texts inserted. Beside each
 index: a primary key's look-up, and pg_trgm's gin_trgm_ops on a table of its own with the same rows.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
@@ -410,7 +410,7 @@ def joined(bench, rows, new):
 def measure(server, sizes):
     """All figures, of tables of these sizes from the smallest to the largest."""
     if not (SETS / "mix.jsonl").exists():
-        print("near: skipped, the texts are not here; `make evaluate` draws them", flush=True)
+        print("near: skipped, `scripts/run evaluate` draws the texts", flush=True)
         return
     bench = Bench(server)
     yield from show(descriptions(bench, sizes[0]))

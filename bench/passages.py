@@ -1,9 +1,9 @@
 """Copied passages: building an index, looking texts up, whole tables, beside runs of words in a
 Python dictionary and a suffix array. A part of bench.py.
 
-On the texts that evaluate/draw drew for `make evaluate`. A table has real ones in random order. The
-larger one has ten times as many: the others are those of near_texts.py, with one of every three
-words replaced. Looked up are texts of about 300 words, put together from real ones.
+On the texts that evaluate/draw drew for `scripts/run evaluate`. A table has real ones in random
+order. The larger one has ten times as many: the others are those of near_texts.py, with one of
+every three words replaced. Looked up are texts of about 300 words, put together from real ones.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -57,7 +57,7 @@ def of_table(bench, rows, asked, copied, rivals):
 def measure(server, rivals):
     """All figures. `rivals` runs a part of rivals.py."""
     if not (SETS / "mix.jsonl").exists():
-        print("passages: skipped, the texts are not here; `make evaluate` draws them", flush=True)
+        print("passages: skipped, `scripts/run evaluate` draws the texts", flush=True)
         return
     bench, texts = Bench(server), Texts(longest=None)
     del texts.real[ROWS:]

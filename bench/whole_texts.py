@@ -1,8 +1,8 @@
 """Whole tables of texts: duplicates by an index, beside rensa, and equal ones. A part of bench.py.
 
-On all texts that evaluate/draw drew for `make evaluate`, in random order. The smallest table has
-real ones. Larger ones have the same and changed copies, as those of near_texts.py, in random order,
-and are for us alone. A table of its own has many equal texts among the real ones.
+On all texts that evaluate/draw drew for `scripts/run evaluate`, in random order. The smallest table
+has real ones. Larger ones have the same and changed copies, as those of near_texts.py, in random
+order, and are for us alone. A table of its own has many equal texts among the real ones.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -164,7 +164,7 @@ def measure(server, sizes, rivals):
     """All figures, of tables of these sizes from the smallest to the largest. `rivals` runs a part
     of rivals.py."""
     if not (SETS / "mix.jsonl").exists():
-        print("whole: skipped, the texts are not here; `make evaluate` draws them", flush=True)
+        print("whole: skipped, `scripts/run evaluate` draws the texts", flush=True)
         return
     bench = Bench(server)
     texts = Texts(longest=None)

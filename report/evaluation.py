@@ -1,4 +1,4 @@
-"""Tables of the pages of the evaluation, from what `make evaluate` measured."""
+"""Tables of the pages of the evaluation, from what `scripts/run evaluate` measured."""
 
 import json
 from functools import lru_cache

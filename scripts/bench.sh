@@ -27,7 +27,7 @@ need_rivals() {
     say "simhash-pybind: skipped, pip could not install it"
 }
 
-# draw_texts: real texts as `make evaluate` draws them, unless they are there.
+# draw_texts: real texts as `scripts/run evaluate` draws them, unless they are there.
 draw_texts() {
   [ -f target/evaluate/sets/mix.jsonl ] || python3 evaluate/draw ||
     say "Texts of Debian's packages: skipped, they could not be drawn"

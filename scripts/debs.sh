@@ -19,7 +19,7 @@ for major in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
   say "Compiling for PostgreSQL $major on $(name_of "$major")"
   quietly "deb-$major.log" in_checkout "$release" env SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
     DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" \
-    PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" make deb
+    PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" scripts/run deb
   for file in "$systems_dir/$release/home/builder/pg_simhash/target/packages"/*"_$version-"*.deb; do
     cp "$file" "$packages_dir/"
     say "${packages_dir#"$top/"}/${file##*/}"

@@ -28,7 +28,7 @@ psql=psql
 command -v psql >/dev/null 2>&1 || psql=$bindir/psql
 cat <<TEXT
 
-== 8. Try more. The server goes on running until make demo-stop:
+== 8. Try more. The server goes on running until scripts/run demo-stop:
 
   $psql -h $socket -U postgres demo
 

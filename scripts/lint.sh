@@ -50,7 +50,7 @@ cargo check --quiet --profile quick --locked -p simhash-core --no-default-featur
 check_crates
 check_api
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck -x -P SCRIPTDIR scripts/*.sh tests/*.sh packaging/action/*.sh .ci/run
+  shellcheck -x -P SCRIPTDIR scripts/*.sh scripts/run tests/*.sh packaging/action/*.sh .ci/run
 fi
 # Characters, not bytes. Tables, and plans that a page shows, are as wide as they are.
 long=$(git ls-files '*.rs' '*.py' '*.sh' '*.sql' '*.pl' '*.pm' '*.spec' '*.md' '*.toml' Makefile |

@@ -122,6 +122,7 @@ for major in "${majors[@]}"; do
     check "$major: there is a package in ${packages_dir#"$top/"}" false
   fi
 done
-[ "$tested" -gt 0 ] || die "there are no packages of version $version in target/packages: make deb"
+[ "$tested" -gt 0 ] ||
+  die "there are no packages of version $version in target/packages: scripts/run deb"
 say "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

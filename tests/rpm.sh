@@ -22,7 +22,7 @@ same_as_here() {
 
 for file in "$packages_dir"/pg_simhash_[0-9]*-"$version-$revision".*.rpm; do
   case $file in *-debuginfo-*) continue ;; esac
-  [ -f "$file" ] || die "there are no RPMs of version $version in target/packages: make rpm"
+  [ -f "$file" ] || die "there are no RPMs of version $version in target/packages: scripts/run rpm"
   name=$(rpm -qp --queryformat '%{NAME}' "$file")
   major=${name##*_}
   library=$tmp/root/usr/pgsql-$major/lib/pg_simhash.so

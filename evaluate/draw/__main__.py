@@ -1,4 +1,4 @@
-"""Draws large sets of real texts, for `make evaluate`, from the registry of Debian.
+"""Draws large sets of real texts, for `scripts/run evaluate`, from the registry of Debian.
 
 usage: python3 evaluate/draw [DIRECTORY]    target/evaluate without it
 

@@ -15,7 +15,7 @@ our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node an
 	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
 	start_again pgbench_tries_again under_load replay_settings new_standby);
 
-# Whether the tests run in their long form, as in `make soak`.
+# Whether the tests run in their long form, as in `scripts/run soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
 
 # For how long, in its long form, a test makes up more and more of what it tries.

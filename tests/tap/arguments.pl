@@ -2,8 +2,8 @@
 # every argument in turn is NULL, extreme or of another kind; then all are random and nested. Also:
 # binary input of every type is damaged, every estimator is attached to operators of other types,
 # and an ordinary user makes functions that pass for the extension's. Each statement gives a result
-# or an error whose SQLSTATE is not of class XX, and the server stays up. `make soak` takes minutes
-# for it, with another seed each time.
+# or an error whose SQLSTATE is not of class XX, and the server stays up. `scripts/run soak` takes
+# minutes for it, with another seed each time.
 use strict;
 use warnings;
 use FindBin;

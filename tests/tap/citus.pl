@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'Citus is not there: make citus CITUS=DIR' if !$ENV{SIMHASH_CITUS};
+plan skip_all => 'Citus is not there: scripts/run citus CITUS=DIR' if !$ENV{SIMHASH_CITUS};
 
 my $rows = soak() ? 100_000 : 12_000;
 seed();

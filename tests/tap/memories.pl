@@ -1,6 +1,6 @@
 # docs/memories.md and docs/memories-loading.md with many workers at once: of near texts one is
-# stored, everybody gets its id, also who was refused by one that was committed a moment ago, and rows
-# that are deleted make room.
+# stored, everybody gets its id, also who was refused by one that was committed a moment ago, and
+# rows that are deleted make room.
 use strict;
 use warnings;
 use FindBin;

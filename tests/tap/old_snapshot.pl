@@ -10,7 +10,7 @@ use Test::More;
 
 plan skip_all => 'PostgreSQL has no old_snapshot_threshold from 17 on'
 	if `postgres --version` =~ /\) (?:1[7-9]|[2-9]\d)/;
-plan skip_all => 'takes three minutes, the least age of an old snapshot: make soak'
+plan skip_all => 'takes three minutes, the least age of an old snapshot: scripts/run soak'
 	if !soak();
 my $node = new_node('main', "old_snapshot_threshold = 1min\nautovacuum = off");
 $node->safe_psql('postgres', <<'SQL');

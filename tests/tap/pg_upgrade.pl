@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $old_server = $ENV{SIMHASH_OLD_SERVER};
-plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: make matrix'
+plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: scripts/run matrix'
 	if !$old_server;
 
 # What later versions have beside that.

@@ -1,6 +1,6 @@
 # Every recipe of docs/recipes.md and docs/delete-by-plan.md, and the one for many tables of
-# docs/training-data.md, runs as it stands, on real texts, and leaves what it should. Which texts are
-# near is found by comparing each with each.
+# docs/training-data.md, runs as it stands, on real texts, and leaves what it should. Which texts
+# are near is found by comparing each with each.
 use strict;
 use warnings;
 use FindBin;

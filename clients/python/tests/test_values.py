@@ -1,6 +1,6 @@
 """The same values in SQL and here: of the golden vectors, and of texts of every kind, at random.
 
-SIMHASH_TEXTS is how many texts are generated. `make soak` takes a million.
+SIMHASH_TEXTS is how many texts are generated. `scripts/run soak` takes a million.
 """
 
 from __future__ import annotations
