@@ -1,14 +1,15 @@
-//! Deduplicating in bulk: every pair of rows within a distance, and the clusters that pairs make.
+//! Deduplicates whole tables: pairs of rows within a distance, and the clusters that pairs make.
 //!
-//! Where things are: [`target`] (which indexes, and who may ask), [`leaves`] (rows from pages),
-//! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
-//! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
-//! [`ranges`] (tables that they read beside each other),
-//! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
-//! answers), [`held`] (what a query may not change meanwhile), [`verify`] (by the texts), [`sets`]
-//! (of which each is cut into shingles once), [`servers`] (tables whose parts lie elsewhere),
-//! [`suggest`] (which limit to use), [`progress`]
-//! (what other sessions see), [`file`] (clusters beyond memory), [`errors`].
+//! `README.md` has the design. Modules: [`target`] (the indexes, and the caller's privileges),
+//! [`leaves`] (rows from pages), [`row`] (a row's number, which includes its table), [`heap`]
+//! (which rows the snapshot sees), [`session`] (the join, batch by batch), [`team`] and [`worker`]
+//! (its parallel workers), [`ranges`] (block tables that several processes read at once),
+//! [`shared`] and [`message`] (shared memory and messages of the join's processes), [`pairs`] and
+//! [`clusters`] (the results), [`fingerprints`] (the cover by distance), [`held`] (relations kept
+//! in use between rows), [`verify`] (comparison of texts), [`sets`] (the cache of their shingle
+//! sets), [`contained`] (rows that share a passage), [`texts`] (tables of texts), [`servers`]
+//! (tables with parts on other servers), [`suggest`] (which limit to use), [`progress`] (the view
+//! simhash_progress), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
 pub mod contained;

@@ -1,12 +1,11 @@
-//! A join in progress, batch by batch: pairs are found, then their rows are looked up in the heap.
+//! A join in progress, batch by batch: it finds pairs, then looks their rows up in the heap.
 //!
-//! Nothing stays open, locked or pinned between batches, so a query may end after any of them. Rows
-//! that take part in a pair are looked up once, those of a batch together and in the order of the
-//! heap.
+//! Between batches no page is locked or pinned, so a query may stop after any of them. Each row of
+//! a pair is looked up once; the rows of a batch are looked up together, in heap order.
 //!
-//! Memory: half of simhash.work_mem is for the rows being compared, half for what is known of rows
-//! with a near-duplicate. Where that half is full, pairs look rows up again. Clusters write down
-//! which rows are connected, as edges in a file, and begin anew.
+//! `README.md` says how memory is divided. When the part for rows in pairs is full, `simhash_pairs`
+//! forgets the rows and later looks them up again. `simhash_clusters` writes edges between
+//! connected rows to a file, and then forgets the rows.
 
 use simhash_core::base::sort::sort_checked;
 use simhash_core::search::TreeKey;
@@ -29,8 +28,7 @@ use crate::am::opened::Opened;
 use crate::guc::work_mem;
 use crate::storage::{Index, check_for_interrupts};
 
-/// How many pairs the first batch of `simhash_pairs` looks for: few, so that a LIMIT is served
-/// soon.
+/// How many pairs the first batch of `simhash_pairs` looks for: few, so that a LIMIT returns early.
 const FIRST_BATCH: usize = 1024;
 const LARGEST_BATCH: usize = 1 << 20;
 
@@ -41,12 +39,12 @@ pub enum Side {
     Right,
 }
 
-/// A batch that is being made.
+/// A batch in progress.
 struct Batch<'a> {
     opened: &'a OpenedAll,
-    /// How many of the pairs have been dealt with.
+    /// How many pairs of `found` have been processed.
     seen: usize,
-    /// How many members there were before.
+    /// How many members there were before the batch.
     before: usize,
 }
 
@@ -55,7 +53,7 @@ pub struct Session<K: TreeKey> {
     join: Join<K>,
     pub members: Members,
     pub found: Vec<GroupPair>,
-    /// How many of the members have been looked up. They are those with the least numbers.
+    /// How many members have been looked up: those with lesser numbers than this.
     looked_up: usize,
     batch: usize,
     done: bool,
@@ -65,22 +63,22 @@ pub struct Session<K: TreeKey> {
     memory: usize,
     /// The most parallel workers that may take part.
     workers: usize,
-    /// How they read tables.
+    /// How the workers read block tables by ranges.
     ranges: Option<Ranges>,
-    /// Those that walk.
+    /// The workers that share the walk in progress.
     team: Option<Team>,
     /// Whether equal fingerprints connect rows by themselves.
     copies_are_connected: bool,
-    /// Pairs of groups for whose rows there was no memory.
+    /// Pairs of groups that were deferred, because their rows did not fit in memory.
     put_off: Vec<GroupPair>,
-    /// Which rows are connected, of those that were forgotten.
+    /// The edges between connected rows that were forgotten.
     edges: Option<Log<File>>,
     progress: Progress,
 }
 
 impl<K: TreeKey> Session<K> {
-    /// `members` is the memory for what is known of rows with a near-duplicate. There is an index
-    /// at least.
+    /// `members` is the memory, in bytes, for rows with a near-duplicate. `opened` must not be
+    /// empty.
     pub fn new(
         target: Target,
         opened: &[Opened],
@@ -99,7 +97,7 @@ impl<K: TreeKey> Session<K> {
         let block_tables = plan.radii().flatten().count();
         let Named { table, index } = target.named[0];
         let progress = Progress::start(command, table, index, block_tables, rows);
-        // For workers the keys are copied.
+        // For workers, the keys and tries are copied into shared memory.
         let shared = if workers > 0 { bytes_per_row_of_tries::<K>() } else { 0 };
         Self {
             target,
@@ -122,7 +120,7 @@ impl<K: TreeKey> Session<K> {
         }
     }
 
-    /// Says that rows with equal fingerprints need not be connected.
+    /// Makes equal fingerprints connect no rows by themselves: the caller compares their texts.
     pub fn copies_are_not_connected(&mut self) {
         self.copies_are_connected = false;
     }
@@ -151,7 +149,7 @@ impl<K: TreeKey> Session<K> {
         true
     }
 
-    /// Joins until there are pairs enough, or no memory for more.
+    /// Joins until the batch is full, memory runs out, or the join is done.
     fn find(&mut self, opened: &OpenedAll) {
         let indexes = open_all::<K>(opened);
         let mut ranges = self.ranges.take();
@@ -183,7 +181,7 @@ impl<K: TreeKey> Session<K> {
             let progress = walking.walk.progress();
             if workers > 0 && alone.is_over(walking.keys(), progress, filled) {
                 self.team = Team::launch(&mut walking, workers);
-                // They are asked for once in a batch, and are worth a larger one.
+                // A batch tries to launch workers once, and grows so that the launch pays off.
                 workers = 0;
                 self.batch = (self.batch * 32).min(LARGEST_BATCH);
             }
@@ -191,9 +189,8 @@ impl<K: TreeKey> Session<K> {
         self.ranges = ranges;
     }
 
-    /// Goes on with the walk in progress beside parallel workers: to its end, or until the batch
-    /// is full. Clusters keep the team for the next batch, because the query goes on only when all
-    /// is done.
+    /// Continues the walk with parallel workers, to its end or until the batch is full. Clusters
+    /// keep the team for the next batch, because the query resumes only when all batches are done.
     fn find_together(&mut self, mut team: Team, batch: &mut Batch<'_>) {
         loop {
             let Some(mut walking) = self.join.walking() else { return };
@@ -214,7 +211,7 @@ impl<K: TreeKey> Session<K> {
         }
     }
 
-    /// Deals with what was found since the last time.
+    /// Processes the pairs found since the last call.
     fn take_in(&mut self, batch: &mut Batch<'_>) {
         if self.put_off.is_empty() {
             self.remember(batch.seen, batch.before, batch.opened);
@@ -225,7 +222,7 @@ impl<K: TreeKey> Session<K> {
         self.report();
     }
 
-    /// Whether the batch has pairs or rows enough, or there is no memory for more.
+    /// Whether the batch has enough pairs or rows, or memory has run out.
     fn is_full(&self) -> bool {
         self.filled() >= 1.0 || !self.put_off.is_empty()
     }
@@ -236,8 +233,8 @@ impl<K: TreeKey> Session<K> {
         self.found.len().max(rows) as f64 / self.batch.min(work_mem() / 256) as f64
     }
 
-    /// Remembers the rows of the pairs from number `from` on. There were `before` rows before the
-    /// batch. Of clusters, pairs for whose rows there is no memory are put off.
+    /// Remembers the rows of the pairs from index `from` on. `before` is the number of members
+    /// before the batch. Clusters defer pairs whose rows do not fit in memory.
     fn remember(&mut self, from: usize, before: usize, opened: &OpenedAll) {
         for i in from..self.found.len() {
             let GroupPair { left, right, .. } = self.found[i];
@@ -270,8 +267,8 @@ impl<K: TreeKey> Session<K> {
         chunk.set_mark(group, if alone { Mark::Row(number) } else { Mark::Remembered });
     }
 
-    /// Writes down that the visible rows of a group are connected, which are too many to be
-    /// remembered, and remembers the first of them for all. Raises 53200 where they need not be.
+    /// For a group too large to be remembered: writes edges between its visible rows, and remembers
+    /// the first of them for all. Raises 53200 if equal fingerprints alone connect no rows.
     fn connect_copies(&mut self, side: Side, group: u32, opened: &OpenedAll) {
         let edges = self.edges.get_or_insert_default();
         let chunk = match side {
@@ -284,7 +281,7 @@ impl<K: TreeKey> Session<K> {
         progress::looking_up();
         let mut heaps = Heaps::new(opened);
         let mut first = None;
-        // Rows of a group are in the order of tables and of their heaps.
+        // The rows of a group are ordered by table and TID.
         for &row in chunk.group(group) {
             let Some(visible) = heaps.visible(row) else { continue };
             let &mut (_, of_first) = first.get_or_insert((row, visible));
@@ -301,20 +298,20 @@ impl<K: TreeKey> Session<K> {
         chunk.set_mark(group, mark);
     }
 
-    /// Lets go of the memory of the join, which is done.
+    /// Frees the memory of the join, which is done.
     pub fn end_join(&mut self) {
         *self.join.left() = Chunk::default();
         *self.join.right() = Chunk::default();
     }
 
-    /// Makes room for two rows more. What was known of others may be forgotten.
+    /// Makes room for two more rows, if necessary by forgetting the others.
     pub fn expect_two(&mut self) {
         if self.members.memory_with(2) > self.memory {
             self.write_edges();
         }
     }
 
-    /// The number of a visible row, which is remembered by the root of its chain of versions.
+    /// Remembers a visible row by the root of its HOT chain, and returns its number.
     pub fn number(&mut self, root: u64, visible: u64) -> u32 {
         let number = self.members.remember(root, &mut check_for_interrupts);
         let number = number.unwrap_or_else(|refused| no_memory(refused));
@@ -322,7 +319,7 @@ impl<K: TreeKey> Session<K> {
         number
     }
 
-    /// Writes down which rows are connected, and forgets them.
+    /// Writes edges between all connected rows, and forgets the rows.
     fn write_edges(&mut self) {
         let edges = self.edges.get_or_insert_default();
         self.members.for_each_edge(&mut check_for_interrupts, |edge| edges.push(edge));
@@ -337,7 +334,7 @@ impl<K: TreeKey> Session<K> {
             unknown
                 .extend((self.looked_up..upto).map(|i| (self.members.address(i as u32), i as u32)));
             sort_checked(&mut unknown, &mut check_for_interrupts);
-            // Rows are in the order of their tables.
+            // Numbers of rows are ordered by table.
             for rows in unknown.chunk_by(|a, b| row::table(a.0) == row::table(b.0)) {
                 let table = row::table(rows[0].0);
                 // SAFETY: the heap stays open until the end of the batch.
@@ -354,7 +351,7 @@ impl<K: TreeKey> Session<K> {
         check_for_interrupts();
     }
 
-    /// Forgets what is known of rows. Pairs can look it up again.
+    /// Forgets all rows. Pairs can look them up again.
     fn forget_members(&mut self) {
         self.members.clear();
         self.looked_up = 0;
@@ -399,7 +396,7 @@ impl<K: TreeKey> Session<K> {
         }
     }
 
-    /// A visible row of a group, after all visible rows of the group were put into one cluster.
+    /// Unites all visible rows of a group into one cluster, and returns one of them.
     #[inline]
     pub fn united(&mut self, side: Side, group: u32) -> Option<u32> {
         let (chunk, members) = self.chunk_and_members(side);
@@ -422,8 +419,8 @@ impl<K: TreeKey> Session<K> {
         (chunk, &mut self.members)
     }
 
-    /// Ends the session and keeps what is known of rows: as members, or as edges if there was no
-    /// memory for all. The progress report goes on while the last part lives.
+    /// Ends the session. Returns the clusters as members, or as edges if memory did not hold all
+    /// rows. The progress report goes on until the [`Progress`] is dropped.
     pub fn finish(mut self) -> (Members, Option<Log<File>>, Progress) {
         if self.edges.is_some() {
             self.write_edges();
@@ -437,7 +434,8 @@ impl<K: TreeKey> Session<K> {
     }
 }
 
-/// How many rows an index has, as PostgreSQL knows, or about.
+/// The number of an index's rows by pg_class.reltuples; if unknown, the most that its pages can
+/// hold.
 fn rows_of<K: TreeKey>(opened: &Opened, index: &Index<K>) -> usize {
     // SAFETY: an open relation has its catalogue row.
     let known = unsafe { (*(*opened.index).rd_rel).reltuples };
@@ -455,7 +453,7 @@ pub(super) fn open_all<K: TreeKey>(opened: &[Opened]) -> Vec<Index<K>> {
     opened.iter().map(index).collect()
 }
 
-/// Puts the visible ones of a group's rows into one cluster; returns one of them.
+/// Unites the visible rows of a group into one cluster; returns one of them.
 fn unite_all(tids: &[u64], members: &mut Members) -> Option<u32> {
     let mut first = None;
     for &tid in interruptible(tids) {
@@ -470,7 +468,7 @@ fn unite_all(tids: &[u64], members: &mut Members) -> Option<u32> {
     first
 }
 
-/// The rows of a group, of which there may be millions.
+/// The rows of a group, with a check for interrupts at each: there may be millions.
 fn interruptible(rows: &[u64]) -> impl Iterator<Item = &u64> {
     rows.iter().inspect(|_| check_for_interrupts())
 }

@@ -1,8 +1,7 @@
 //! The shared memory of a join with workers: the keys and tries of the chunks being joined, which
-//! do not change, and the pieces of the walk, of which each process takes one after the other.
+//! do not change, and the pieces of the walk, which the processes take one by one.
 //!
-//! That is all a worker reads: no index, no table, no catalogue. So it needs no snapshot, no lock
-//! and no rights, and temporary tables can be joined with workers too.
+//! A worker reads nothing else, so it needs no snapshot, lock or privileges.
 
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,34 +25,34 @@ mod chunk {
     pub const QUERY: u64 = TASK + 7;
 }
 
-/// Each with room for 87,000 pairs, while the leader does other work.
+/// Each has room for 87,000 pairs, so that workers go on while the leader is busy.
 pub const QUEUES: Queues = Queues { key: chunk::QUEUES, bytes: 1 << 20 };
 
-/// What every process has to know.
+/// The task that all processes share.
 pub struct Task {
     plan: Plan,
     table: u32,
     with_itself: bool,
-    /// The bits of the type of fingerprints.
+    /// The width of fingerprints, in bits.
     pub bits: u32,
-    /// The numbers of keys and nodes: of the left chunk, and of the right one if that is another.
+    /// The numbers of keys and nodes of the left chunk, and of the right one if that is another.
     left: [usize; 2],
     right: [usize; 2],
     pieces: usize,
-    /// The next piece that nobody has taken.
+    /// The number of the next free piece.
     next: AtomicUsize,
-    /// Whether the workers are to give back what they have.
+    /// Set by the leader, for workers to stop and return what is left.
     pub stop: AtomicBool,
 }
 
 impl Task {
-    /// A walk of nothing yet, for a process that takes pieces.
+    /// An empty walk, for a process that takes pieces.
     pub fn walk<F: Key>(&self) -> Option<Walk> {
         Walk::empty::<F>(&self.plan, self.table, self.with_itself)
     }
 }
 
-/// What goes into the shared memory.
+/// The content of the shared memory.
 pub struct Content<'a, F> {
     pub walk: &'a Walk,
     pub left: Tries<'a, F>,
@@ -79,7 +78,7 @@ impl<F: Key> Content<'_, F> {
         ]
     }
 
-    /// The right chunk, or nothing if it is the left one.
+    /// The right chunk, empty if it is the left one.
     fn right_chunk(&self) -> Tries<'_, F> {
         let (.., with_itself) = self.walk.task();
         if with_itself { Tries { keys: &[], nodes: &[] } } else { self.right }
@@ -88,12 +87,12 @@ impl<F: Key> Content<'_, F> {
     /// Fills the chunks, and makes the queues.
     ///
     /// # Safety
-    /// They are of these sizes.
+    /// `toc` has the chunks of [`Content::chunks`], in these sizes.
     pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) {
         let (plan, table, with_itself) = self.walk.task();
         let right = self.right_chunk();
-        // SAFETY: as this function's; chunks are aligned to buffers, which is more than any type
-        // here needs.
+        // SAFETY: the chunks have these sizes. They are aligned to ALIGNOF_BUFFER, which is more
+        // than any type here needs.
         unsafe {
             find::<Task>(toc, chunk::TASK).write(Task {
                 plan: plan.clone(),
@@ -125,14 +124,15 @@ pub struct Shared {
 
 impl Shared {
     /// # Safety
-    /// The leader has filled the memory, and this process stays attached to it while the result
-    /// and what it returns are used.
+    /// The leader has filled the memory, and this process stays attached to it while the result and
+    /// the references that it returns are used.
     pub unsafe fn new(toc: *mut pg_sys::shm_toc) -> Self {
         Self { toc }
     }
 
     pub fn task(&self) -> &Task {
-        // SAFETY: the promise of `new`; but for atomic fields it does not change.
+        // SAFETY: the leader wrote the task, and this process is attached; only atomic fields
+        // change.
         unsafe { &*find(self.toc, chunk::TASK) }
     }
 
@@ -143,7 +143,8 @@ impl Shared {
     pub unsafe fn tries<F: Copy>(&self) -> (Tries<'_, F>, Tries<'_, F>) {
         let task = self.task();
         let tries = |keys, nodes, [key_count, node_count]: [usize; 2]| {
-            // SAFETY: as this function's, and the promise of `new`.
+            // SAFETY: the leader stored so many keys of type `F` and nodes; this process is
+            // attached.
             unsafe {
                 Tries {
                     keys: std::slice::from_raw_parts(find::<F>(self.toc, keys), key_count),
@@ -156,18 +157,19 @@ impl Shared {
         (left, if task.with_itself { left } else { right })
     }
 
-    /// Takes the next piece that nobody has taken.
+    /// Takes the next free piece.
     pub fn take(&self) -> Option<Piece> {
         let task = self.task();
         let number = task.next.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the promise of `new`; the pieces do not change.
+        // SAFETY: the number is below that of the pieces, which do not change; this process is
+        // attached.
         (number < task.pieces)
             .then(|| unsafe { *find::<Piece>(self.toc, chunk::PIECES).add(number) })
     }
 
     /// The statement that workers show in pg_stat_activity.
     pub fn query(&self) -> *const c_char {
-        // SAFETY: the promise of `new`.
+        // SAFETY: the leader stored a C string there; this process is attached.
         unsafe { find(self.toc, chunk::QUERY) }
     }
 }

@@ -1,5 +1,5 @@
-//! The indexes that the rows are read from: whether the caller may read them, and whether they have
-//! every row that the caller's snapshot sees.
+//! Checks the indexes that rows are read from: whether the caller may read them, and whether they
+//! have every row that the caller's snapshot sees.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -32,25 +32,25 @@ pub struct Source {
     pub index: pg_sys::Oid,
 }
 
-/// Indexes that have been checked, and locked against being dropped until the transaction ends.
+/// Checked indexes, locked until the transaction ends, so that they cannot be dropped.
 #[derive(Clone)]
 pub struct Target {
-    /// The tables with rows. A table's place in this list is part of its rows' numbers.
+    /// The tables that have rows. A table's place in this list is part of its rows' numbers.
     pub sources: Rc<[Source]>,
-    /// Where two indexes are joined: how many of the sources are those of the first one.
+    /// When two indexes are joined: how many of the sources belong to the first one.
     pub split: Option<usize>,
-    /// The indexes that were named, of which there are one or two.
+    /// The one or two indexes that the caller named.
     pub named: Vec<Named>,
 }
 
-/// An index that was named, which may be a parent of partitions, and its table.
+/// An index that the caller named, possibly one of a partitioned table, and its table.
 #[derive(Clone, Copy)]
 pub struct Named {
     pub table: pg_sys::Oid,
     pub index: pg_sys::Oid,
 }
 
-/// What indexes are compared by.
+/// What an index stores of its rows, and what they are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     Fingerprints,
@@ -75,7 +75,7 @@ impl Target {
         Self::checked(sources_of_both, Some(split), vec![Named { table, index }, other], content)
     }
 
-    /// Raises 22023 if one table is on both sides: each of its rows is near itself.
+    /// Raises 22023 if one table is on both sides, because each of its rows is near itself.
     pub fn of_other_tables(self) -> Self {
         let (own, others) = self.sources.split_at(self.split.unwrap_or(self.sources.len()));
         let twice = own.iter().find(|own| others.iter().any(|other| other.heap == own.heap));
@@ -118,7 +118,7 @@ impl Target {
         Self::open_each(&[self])
     }
 
-    /// Opens those of all targets.
+    /// Opens the indexes and heaps of all targets.
     pub fn open_each(targets: &[&Self]) -> OpenedAll {
         OpenedAll(
             targets.iter().flat_map(|target| target.sources.iter().map(Source::open)).collect(),
@@ -137,7 +137,8 @@ impl Source {
         let meta = storage::meta(opened.rel());
         let enums = Columns::of(opened.rel(), &meta).enums(opened.rel());
         let rel = opened.rel();
-        // Of each index: what one of them finds is looked up in the others.
+        // Every index must be built by this library's rules: rows found in one are looked up in
+        // others.
         let recipe = (content == Content::Texts).then(|| Recipe::of(rel).of_same_values(rel));
         let passages =
             (content == Content::Passages).then(|| PassageRecipe::of(rel).of_same_values(rel));
@@ -148,16 +149,16 @@ impl Source {
 /// How an index stores rows.
 struct Stored {
     meta: Meta,
-    /// The types of the columns that are compared by equality, where these are enums.
+    /// The enum types among the columns that are compared by equality.
     enums: Vec<pg_sys::Oid>,
-    /// Of texts.
+    /// For an index of texts.
     recipe: Option<Recipe>,
-    /// Of passages.
+    /// For an index of passages.
     passages: Option<PassageRecipe>,
 }
 
 impl Stored {
-    /// Whether texts are cut, and compared, in the same way.
+    /// Whether both indexes cut and compare texts in the same way.
     fn is_of_same_texts(&self, other: &Self) -> bool {
         let by_near = self.recipe.as_ref().zip(other.recipe.as_ref());
         let by_passages = self.passages.as_ref().zip(other.passages.as_ref());
@@ -166,8 +167,8 @@ impl Stored {
     }
 }
 
-/// Open indexes. They are closed in the reverse order, because each holds what the caller had
-/// before.
+/// Open indexes. They are closed in reverse order, because each one restores the privileges from
+/// before it was opened.
 pub struct OpenedAll(Vec<Opened>);
 
 impl std::ops::Deref for OpenedAll {
@@ -185,12 +186,12 @@ impl Drop for OpenedAll {
 }
 
 /// The table of an index, and the index itself or those of its partitions. Raises an ERROR unless
-/// the caller may read the table's rows through the index. As in a query, the rights to a parent
-/// are rights to its partitions.
+/// the caller may read the table's rows through the index. As in a query, privileges on a
+/// partitioned table extend to its partitions.
 fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     let table = check_may_read(index);
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: heap first, as everywhere; the locks end with the transaction.
+    // SAFETY: the heap is locked first, as everywhere; the locks end with the transaction.
     unsafe {
         pg_sys::LockRelationOid(table, lock);
         pg_sys::LockRelationOid(index, lock);
@@ -238,8 +239,8 @@ fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
             "To compare rows of all servers name the table, not its index: see docs/scale-out.md.",
         );
     }
-    // The tables decide, as in a query: a partition that is being detached is none of them, but its
-    // index is still one of the parent's.
+    // The partitions of the table decide, as in a query: one that is being detached is no longer
+    // among them, although its index still belongs to the parent's.
     let index_of: HashMap<pg_sys::Oid, pg_sys::Oid> = all_inheritors(index, lock)
         .into_iter()
         .filter(|&index| !is_partitioned(index))
@@ -266,7 +267,7 @@ fn lacks_index(partition: pg_sys::Oid, index: pg_sys::Oid) -> ! {
     )
 }
 
-/// Checks what the planner checks before it uses an index, and that it has the content.
+/// Checks what the planner checks before it uses an index, and the index's content.
 fn check_usable(source: Source, opened: &Opened, content: Content) {
     // SAFETY: the relations are open, and a relation has its catalogue rows.
     unsafe {
@@ -335,8 +336,8 @@ fn check_content(index: pg_sys::Relation, content: Content) {
     }
 }
 
-/// Raises 42809 unless the index stores what the first one stores in the same way, so that their
-/// rows can be compared in one order.
+/// Raises 42809 unless both indexes store rows alike, so that their rows can be compared in one
+/// order.
 fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored) {
     let is_of_others = !stored.is_of_same_texts(expected);
     let Stored { meta, enums, passages, .. } = stored;
@@ -372,8 +373,7 @@ fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored)
     )
 }
 
-/// Under SERIALIZABLE, tells PostgreSQL that the whole table is read, by beginning a sequential
-/// scan.
+/// Under SERIALIZABLE, predicate-locks the whole table, by beginning a sequential scan.
 fn predicate_lock(opened: &Opened) {
     // SAFETY: an open heap and the query's snapshot; the scan reads nothing.
     unsafe {

@@ -1,8 +1,8 @@
 //! The leader of a join with workers: it divides the walk in progress, launches workers, takes
-//! pieces beside them, and receives the pairs that they find.
+//! pieces itself, and receives the pairs that the workers find.
 //!
-//! A team lives within one batch. Between batches the query may write, which PostgreSQL forbids
-//! while workers may run. What is left of the walk then is given back to the join.
+//! A team of `simhash_pairs` lives within one batch: between batches the query may write, which
+//! PostgreSQL forbids while workers run. The rest of the walk then returns to the join.
 
 use std::sync::atomic::Ordering;
 
@@ -22,8 +22,8 @@ const PIECES: usize = 2048;
 /// The most messages of a worker that are read at a time.
 const MESSAGES: usize = 16;
 
-/// How many workers a join may ask for. PostgreSQL's settings decide, as they do for a parallel
-/// scan of an index with so many pages, and the tables' option parallel_workers.
+/// The most workers for a join: as many as PostgreSQL would use for a parallel scan of an index
+/// with so many pages, unless a table sets parallel_workers.
 pub fn most_workers(opened: &[Opened], pages: f64) -> usize {
     // SAFETY: reads settings, and the options of open tables.
     let (most, least_pages, of_tables) = unsafe {
@@ -37,7 +37,7 @@ pub fn most_workers(opened: &[Opened], pages: f64) -> usize {
     usize::try_from(workers.min(most)).unwrap_or(0)
 }
 
-/// One worker for so many pages, and one more for each three times as many.
+/// One worker from `least_pages` on, and one more each time that the pages triple.
 fn workers_for(pages: f64, least_pages: f64) -> i32 {
     if pages < least_pages {
         return 0;
@@ -50,15 +50,15 @@ fn workers_for(pages: f64, least_pages: f64) -> i32 {
 /// # Safety
 /// The table is open.
 unsafe fn parallel_workers(heap: pg_sys::Relation) -> Option<i32> {
-    // SAFETY: as this function's; the options of a table are of this type.
+    // SAFETY: `heap` is an open table, whose options are null or of this type.
     let options = unsafe { (*heap).rd_options.cast::<pg_sys::StdRdOptions>().as_ref()? };
     Some(options.parallel_workers).filter(|&workers| workers >= 0)
 }
 
-/// A join that goes on without workers, since a batch or the last walk began.
+/// How long a join has gone on without workers, since the batch or the last walk began.
 pub struct Alone {
     pub steps: usize,
-    /// What share of the walk's work was done before.
+    /// The share of the walk's work that was done before.
     from: f64,
 }
 
@@ -67,34 +67,34 @@ impl Alone {
         Self { steps: 0, from: share_of_work(progress) }
     }
 
-    /// Whether workers are worth launching. They are if the join has gone on for as long as that
-    /// takes: more than twice what would have been best cannot be lost then. And they are if what
-    /// is left, of the walk and of the batch, promises to take much longer. `progress` is the share
-    /// of the walk that is done, `filled` that of the batch.
+    /// Whether workers are worth launching. They are once the join has lasted as long as a launch
+    /// takes: then at most twice the best time is spent. They are earlier if the rest of the walk
+    /// and of the batch will probably take much longer. `progress` is the share of the walk that is
+    /// done, `filled` that of the batch.
     pub fn is_over(&self, keys: usize, progress: f64, filled: f64) -> bool {
-        /// Progress says little about the walk before.
+        /// Before so many steps, progress says little about the walk.
         const FEW: usize = 16;
         const MUCH: f64 = 4.0;
         let launch = steps_to_launch(keys);
         let done = share_of_work(progress);
         let share = ((done - self.from) / (1.0 - self.from)).max(filled);
-        // Before anything was compared nothing is known of what is left.
+        // Without any progress, nothing is known about the rest.
         let left = if share > 0.0 { self.steps as f64 * (1.0 / share - 1.0) } else { 0.0 };
         self.steps >= launch || self.steps >= FEW && left > MUCH * launch as f64
     }
 }
 
-/// At least about what share of a walk's work is done, by the share of pairs that is. Subtries are
-/// walked down with themselves first: the first half of the keys has a quarter of the pairs, and a
+/// The share of a walk's work that is done, at most, if this share of its pairs is. The walk joins
+/// subtries with themselves first: the first half of the keys has a quarter of the pairs, and a
 /// quarter to a half of the work.
 fn share_of_work(progress: f64) -> f64 {
     progress.sqrt()
 }
 
-/// How many steps of a walk take as long as launching workers (which costs parallel_setup_cost) and
-/// copying so many keys for them.
+/// The number of steps that take as long as launching workers (parallel_setup_cost) and copying so
+/// many keys for them.
 fn steps_to_launch(keys: usize) -> usize {
-    // About a tenth of a millisecond, in the planner's units and in keys copied.
+    // A step takes about 0.1 ms: this much in the planner's units, and in keys copied.
     const STEP_COST: f64 = 10.0;
     const STEP_KEYS: usize = 8192;
     // SAFETY: reads a setting.
@@ -102,7 +102,7 @@ fn steps_to_launch(keys: usize) -> usize {
     (setup / STEP_COST) as usize + keys / STEP_KEYS
 }
 
-/// The leader's workers. Dropping it does nothing: an error ends the workers with the transaction.
+/// The leader's workers. It has no Drop: after an ERROR, the abort of the transaction ends them.
 pub struct Team {
     context: *mut pg_sys::ParallelContext,
     shared: Shared,
@@ -112,7 +112,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// Divides a walk and launches workers, if some are available. Otherwise the walk is as before.
+    /// Divides a walk and launches workers. If none are available, the walk stays as it was.
     pub fn launch<K: TreeKey>(walking: &mut Walking<'_, K>, workers: usize) -> Option<Self> {
         let pieces = walking.divide(PIECES);
         let (left, right) = walking.tries();
@@ -129,7 +129,8 @@ impl Team {
 
     unsafe fn launch_with<F: Key>(content: &Content<'_, F>) -> Option<Self> {
         let chunks = content.chunks();
-        // SAFETY: as this function's. The chunks are of these sizes.
+        // SAFETY: the function is the entry point in `worker.rs`, and `store` fills chunks of these
+        // sizes.
         unsafe {
             let fill = |toc| content.store(toc);
             let context = launch(c"pg_simhash_join_worker", content.workers, &chunks, fill)?;
@@ -138,7 +139,7 @@ impl Team {
         }
     }
 
-    /// Goes on for a while, and appends what was found. False when all of the walk is done.
+    /// Works for a while, and appends the pairs found. False when the whole walk is done.
     pub fn walk<K: TreeKey>(
         &mut self,
         walking: &mut Walking<'_, K>,
@@ -162,7 +163,7 @@ impl Team {
         true
     }
 
-    /// Has the workers stop, and gives the walk back what is left of it.
+    /// Stops the workers, and adds to the walk what they have not done.
     pub fn finish<K: TreeKey>(mut self, walking: &mut Walking<'_, K>, found: &mut Vec<GroupPair>) {
         self.shared.task().stop.store(true, Ordering::Relaxed);
         walking.walk.add(std::iter::from_fn(|| self.shared.take()));

@@ -1,4 +1,4 @@
-//! A worker of a join: it takes one piece of the walk after the other, and sends the leader the
+//! A parallel worker of a join: it takes pieces of the walk one by one, and sends the leader the
 //! pairs that it finds.
 
 use std::sync::atomic::Ordering;
@@ -16,11 +16,11 @@ use crate::storage::{check_for_interrupts, with_fingerprint_type};
 
 /// The most pairs of a message.
 const MOST_PAIRS: usize = 4096;
-/// So many steps after its last message a worker sends another one, so that the leader knows how
-/// far it is.
+/// After so many steps a worker sends the pairs found so far, even if they are few, and with them
+/// its progress.
 const MOST_STEPS: u32 = 256;
 
-/// A worker's whole life. PostgreSQL calls it by its name.
+/// The worker's entry point, which PostgreSQL looks up by its name.
 #[pgrx::pg_guard]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
@@ -42,21 +42,21 @@ pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
 struct Queue(*mut pg_sys::shm_mq_handle);
 
 impl Queue {
-    /// False if the leader has left.
+    /// False if the leader has detached.
     fn send(&self, message: &[u8]) -> bool {
-        // SAFETY: attached as the sender.
+        // SAFETY: the handle is attached, and this worker is the queue's sender.
         unsafe { compat::send(self.0, message, true) == Sent::All }
     }
 }
 
-/// Takes pieces until there are no more, or the leader wants the rest back.
+/// Takes pieces until none is left, or the leader sets `stop`.
 ///
 /// # Safety
 /// The fingerprints are of type `F`.
 unsafe fn work<F: Key>(shared: &Shared, queue: Queue) {
     let task = shared.task();
     let Some(mut walk) = task.walk::<F>() else { return };
-    // SAFETY: as this function's.
+    // SAFETY: the task's fingerprints are of type `F`, as the caller guarantees.
     let (left, right) = unsafe { shared.tries::<F>() };
     let (mut found, mut message): (Vec<GroupPair>, _) = (Vec::new(), Vec::new());
     let mut steps = 0;

@@ -18,12 +18,12 @@ use crate::call::parallel::{Speaker, current_query, end, launch, lost, received,
 use crate::guc::work_mem;
 use crate::storage::{Index, check_for_interrupts};
 
-/// How many rows are read while parallel_setup_cost grows by one: of 500,000 rows, at the default,
-/// reading takes longer than launching workers for each table.
+/// How many rows one unit of parallel_setup_cost is worth. By default, reading 500,000 rows takes
+/// longer than launching workers for each table.
 const ROWS_OF_COST: f64 = 500.0;
-/// The most messages of a worker that are read at a time, so that others are not kept waiting.
+/// The most messages that are read from one worker before the next one's turn.
 const MESSAGES: usize = 16;
-/// A larger share of a table's rows with neighbours makes ranges useless.
+/// If a larger share of rows have neighbours, reading by ranges does not pay.
 const MOST_NEAR: f64 = 0.5;
 
 /// How many processes may read tables of indexes with so many rows.
@@ -32,7 +32,7 @@ pub fn processes<K: TreeKey>(indexes: &[Index<K>], rows: usize, workers: usize) 
     if is_local || rows < least_rows() { 1 } else { workers + 1 }
 }
 
-/// Of fewer rows a table is read alone.
+/// With fewer rows, one process reads a table.
 fn least_rows() -> usize {
     // SAFETY: reads a setting.
     (unsafe { pg_sys::parallel_setup_cost } * ROWS_OF_COST) as usize
@@ -46,7 +46,7 @@ pub struct Found<K> {
     pub rows: Vec<Vec<(K, u64)>>,
 }
 
-/// What reading ranges led to.
+/// The outcome of reading ranges.
 enum Outcome<K> {
     /// The rows of each range that have neighbours.
     Rows(Vec<Vec<(K, u64)>>),
@@ -55,7 +55,7 @@ enum Outcome<K> {
     Useless,
 }
 
-/// How a join reads the tables of which no pair is of two ranges.
+/// How a join reads by ranges, from block tables in which no pair spans two ranges.
 pub struct Ranges {
     plan: Plan,
     sources: Rc<[target::Source]>,
@@ -71,8 +71,8 @@ impl Ranges {
         Self { plan: plan.clone(), sources, split, workers, given_up: false }
     }
 
-    /// Those of the rows, which are all of a table, that have neighbours. `None` if the table is to
-    /// be read as a whole.
+    /// The rows of a block table that have neighbours; `rows` asks for the whole table. `None` if
+    /// it has to be read as a whole.
     fn read<K: TreeKey>(&mut self, indexes: &[Index<K>], rows: &Rows<K>) -> Option<Found<K>> {
         let table = rows.table;
         if self.given_up || !has_ranges(&self.plan, table) {
@@ -102,8 +102,8 @@ impl Ranges {
         rows: &Rows<K>,
         starts: &[Start<K>],
     ) -> Outcome<K> {
-        // A quarter is for ranges. Another one holds the rows with neighbours, until these take
-        // the place of both.
+        // A quarter of work_mem is for ranges, shared by all processes. The rows with neighbours
+        // are collected in another quarter, and finally make a chunk in both.
         let table = rows.table;
         let limit = work_mem() / 4 / (self.workers + 1) / bytes_of_row::<K>();
         let most = (work_mem() / 2 / bytes_of_row::<K>()).min(rows.limit);
@@ -117,7 +117,8 @@ impl Ranges {
             workers: self.workers,
             query: current_query(),
         };
-        // SAFETY: this is the entry point of such workers. The chunks are of these sizes.
+        // SAFETY: the function is the entry point in `worker.rs`, and `store` fills chunks of these
+        // sizes.
         let mut team = unsafe {
             let (chunks, fill) = (content.chunks(), |toc| content.store(toc));
             let Some(context) = launch(c"pg_simhash_range_worker", self.workers, &chunks, fill)
@@ -147,15 +148,15 @@ impl Ranges {
     }
 }
 
-/// The leaves of indexes, of which ranges are read beside other processes where that serves.
+/// The leaves of indexes. Ranges of them are read with other processes, where that is faster.
 pub struct Reader<'a, K: TreeKey> {
     pub leaves: Leaves<'a, K>,
     pub ranges: Option<&'a mut Ranges>,
 }
 
 impl<K: TreeKey> Reader<'_, K> {
-    /// Reads only those rows of a table that have neighbours. False if the table is to be read as
-    /// a whole.
+    /// Reads only those rows of a block table that have neighbours. False if the table has to be
+    /// read as a whole.
     fn read_neighbours(&mut self, rows: &Rows<K>, chunk: &mut Chunk<K>) -> bool {
         let is_whole = rows.from == (K::MIN, 0) && rows.to.is_none();
         let ranges = self.ranges.as_mut().filter(|_| is_whole);
@@ -200,7 +201,7 @@ impl<K: TreeKey> Source<K> for Reader<'_, K> {
     }
 }
 
-/// The workers. Dropping it does nothing: an error ends them with the transaction.
+/// The workers. It has no Drop: after an ERROR, the abort of the transaction ends them.
 struct Team<K> {
     context: *mut pg_sys::ParallelContext,
     shared: Shared,
@@ -208,7 +209,7 @@ struct Team<K> {
     expected: bool,
     /// The rows with neighbours of each range.
     rows: Vec<Vec<(K, u64)>>,
-    /// How many rows have been read, and the most that may have neighbours.
+    /// How many rows have been read, and how many with neighbours there may be.
     read: usize,
     most: usize,
     is_full: bool,
@@ -216,9 +217,9 @@ struct Team<K> {
 
 impl<K: TreeKey> Team<K> {
     /// # Safety
-    /// The workers have been launched.
+    /// `context` has the chunks and queues of a [`Content`], and its workers have been launched.
     unsafe fn attach(context: *mut pg_sys::ParallelContext, ranges: usize, most: usize) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the context's chunks are filled, and it has launched workers with these queues.
         unsafe {
             let (shared, workers) = (Shared::new((*context).toc), QUEUES.speakers(context));
             let rows = (0..ranges).map(|_| Vec::new()).collect();
@@ -252,7 +253,8 @@ impl<K: TreeKey> Team<K> {
         any
     }
 
-    /// Notes that so many rows of a range were read, or that there was no memory for them.
+    /// Records the number of rows read of a range; `None`: they did not fit in memory. Stops the
+    /// workers once reading by ranges has become useless.
     fn note(&mut self, read: Option<usize>) {
         match read {
             Some(read) => self.read += read,

@@ -1,4 +1,4 @@
-//! A range of a table: it is read, joined with itself, and left with the rows that have neighbours.
+//! Reads a range of a block table, joins it with itself, and keeps the rows that have neighbours.
 
 use std::ops::Bound;
 
@@ -10,22 +10,22 @@ use crate::bulk::errors::no_memory;
 use crate::bulk::leaves::{Leaves, Sink};
 use crate::storage::check_for_interrupts;
 
-/// The bytes that a row of a range takes while the range is joined.
+/// The bytes needed for each row of a range while the range is joined.
 pub fn bytes_of_row<K: TreeKey>() -> usize {
     bytes_per_row::<K>() + size_of::<(K, u64)>() + 1
 }
 
-/// What a process reads ranges into, one after the other.
+/// The memory into which a process reads ranges, one after the other.
 pub struct Range<K: TreeKey> {
     chunk: Chunk<K>,
     /// The rows of the chunk, in its order.
     pub rows: Vec<(K, u64)>,
-    /// The most rows that there is memory for.
+    /// The most rows that fit in memory.
     limit: usize,
 }
 
 impl<K: TreeKey> Range<K> {
-    /// Memory for so many rows, and for a leaf more.
+    /// Allocates memory for so many rows, and for one more leaf.
     pub fn new(limit: usize) -> Self {
         let mut rows = Vec::new();
         if rows.try_reserve_exact(limit + 1024).is_err() {
@@ -34,8 +34,8 @@ impl<K: TreeKey> Range<K> {
         Self { chunk: Chunk::default(), rows, limit }
     }
 
-    /// Reads the range with this number, of a table that is cut at `starts`. What remains are the
-    /// rows with neighbours. Returns how many were read. `None` if they do not fit in memory.
+    /// Reads range number `number` of a table that is divided at `starts`, and keeps the rows with
+    /// neighbours. Returns how many rows were read, or `None` if they do not fit in memory.
     pub fn read(
         &mut self,
         leaves: &mut Leaves<'_, K>,

@@ -1,7 +1,7 @@
-//! The shared memory of processes that read ranges of a table, and what a worker tells the leader.
+//! The shared memory of processes that read ranges of a table, and the messages of workers to the
+//! leader.
 //!
-//! A message is a header of two words, which range it is about and what it says, and then rows or a
-//! number:
+//! A message is a header of two words, the range and the kind, followed by rows or a number:
 //! - ROWS: rows of the range that have neighbours, ascending. There may be several such messages.
 //! - END: the range is done; how many rows were read.
 //! - FULL: the range does not fit in memory.
@@ -30,23 +30,23 @@ mod chunk {
 
 pub const QUEUES: Queues = Queues { key: chunk::QUEUES, bytes: 1 << 20 };
 
-/// What every process has to know.
+/// The task that all processes share.
 pub struct Task {
     pub plan: Plan,
     pub table: u32,
-    /// Where two indexes are joined: how many of the sources are those of the first one.
+    /// When two indexes are joined: how many of the sources belong to the first one.
     pub split: Option<usize>,
-    /// The most rows of a range that a process has memory for.
+    /// The most rows of a range that fit in a process's memory.
     pub limit: usize,
     sources: usize,
     starts: usize,
-    /// The next range that nobody has taken.
+    /// The number of the next free range.
     next: AtomicUsize,
-    /// Whether the leader wants no more.
+    /// Set by the leader when it needs no more ranges.
     pub stop: AtomicBool,
 }
 
-/// What goes into the shared memory.
+/// The content of the shared memory.
 pub struct Content<'a, K> {
     pub plan: &'a Plan,
     pub table: u32,
@@ -73,10 +73,10 @@ impl<K: TreeKey> Content<'_, K> {
     /// Fills the chunks, and makes the queues.
     ///
     /// # Safety
-    /// They are of these sizes.
+    /// `toc` has the chunks of [`Content::chunks`], in these sizes.
     pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) {
-        // SAFETY: as this function's; chunks are aligned to buffers, which is more than any type
-        // here needs.
+        // SAFETY: the chunks have these sizes. They are aligned to ALIGNOF_BUFFER, which is more
+        // than any type here needs.
         unsafe {
             find::<Task>(toc, chunk::TASK).write(Task {
                 plan: self.plan.clone(),
@@ -104,19 +104,20 @@ pub struct Shared {
 
 impl Shared {
     /// # Safety
-    /// The leader has filled the memory, and this process stays attached to it while the result
-    /// and what it returns are used.
+    /// The leader has filled the memory, and this process stays attached to it while the result and
+    /// the references that it returns are used.
     pub unsafe fn new(toc: *mut pg_sys::shm_toc) -> Self {
         Self { toc }
     }
 
     pub fn task(&self) -> &Task {
-        // SAFETY: the promise of `new`; but for atomic fields it does not change.
+        // SAFETY: the leader wrote the task, and this process is attached; only atomic fields
+        // change.
         unsafe { &*find(self.toc, chunk::TASK) }
     }
 
     pub fn sources(&self) -> &[Source] {
-        // SAFETY: the promise of `new`.
+        // SAFETY: the leader stored so many sources; this process is attached.
         unsafe { std::slice::from_raw_parts(find(self.toc, chunk::SOURCES), self.task().sources) }
     }
 
@@ -125,11 +126,11 @@ impl Shared {
     /// # Safety
     /// The keys are of type `K`.
     pub unsafe fn starts<K>(&self) -> &[Start<K>] {
-        // SAFETY: as this function's, and the promise of `new`.
+        // SAFETY: the leader stored so many starts with keys of type `K`; this process is attached.
         unsafe { std::slice::from_raw_parts(find(self.toc, chunk::STARTS), self.task().starts) }
     }
 
-    /// Takes the next range that nobody has taken.
+    /// Takes the next free range.
     pub fn take(&self) -> Option<usize> {
         let task = self.task();
         let number = task.next.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +139,7 @@ impl Shared {
 
     /// The statement that workers show in pg_stat_activity.
     pub fn query(&self) -> *const std::ffi::c_char {
-        // SAFETY: the promise of `new`.
+        // SAFETY: the leader stored a C string there; this process is attached.
         unsafe { find(self.toc, chunk::QUERY) }
     }
 }
@@ -150,7 +151,7 @@ const LAST: u32 = 3;
 /// The bytes before the rows.
 const HEADER: usize = 8;
 
-/// What a worker says.
+/// A worker's message.
 pub enum Message<K> {
     Rows(usize, Vec<(K, u64)>),
     End(usize),
@@ -174,7 +175,7 @@ impl<K: TreeKey> Message<K> {
         }
     }
 
-    /// Writes the end of a range of which so many rows were read. `None`: they do not fit.
+    /// Writes the end of a range: how many rows were read, or `None` if they did not fit in memory.
     pub fn write_end(range: usize, read: Option<usize>, message: &mut Vec<u8>) {
         begin(range, if read.is_some() { END } else { FULL }, message);
         message.extend((read.unwrap_or(0) as u64).to_ne_bytes());
@@ -185,7 +186,7 @@ impl<K: TreeKey> Message<K> {
         begin(0, LAST, message);
     }
 
-    /// Reads a message. `None` if it is none.
+    /// Reads a message. `None` if it is malformed.
     pub fn read(message: &[u8]) -> Option<Self> {
         let (header, content) = message.split_at_checked(HEADER)?;
         let (range, kind) = header.split_at(4);

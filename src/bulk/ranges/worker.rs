@@ -17,7 +17,7 @@ use crate::storage::{check_for_interrupts, family, with_key_type};
 /// The most rows of a message.
 const MOST_ROWS: usize = 4096;
 
-/// A worker's whole life. PostgreSQL calls it by its name.
+/// The worker's entry point, which PostgreSQL looks up by its name.
 #[pgrx::pg_guard]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
@@ -34,20 +34,21 @@ pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
         let mut opened: Vec<Opened> = shared.sources().iter().map(Source::open).collect();
         let Some(first) = opened.first() else { return };
         with_key_type!(family(first.rel()), K => work::<K>(&opened, shared, queue));
-        // In the reverse order, because each gives back the rights of the one before.
+        // In reverse order, because each restores the privileges from before it was opened.
         while opened.pop().is_some() {}
     }
 }
 
-/// Takes ranges until there are no more.
+/// Takes ranges until none is left.
 ///
 /// # Safety
 /// The keys are of type `K`, and the queue is attached.
 unsafe fn work<K: TreeKey>(opened: &[Opened], shared: Shared, queue: *mut pg_sys::shm_mq_handle) {
     let task = shared.task();
-    // SAFETY: as this function's.
+    // SAFETY: the leader stored starts with keys of type `K`, as the caller guarantees.
     let starts = unsafe { shared.starts::<K>() };
-    // SAFETY: as this function's. False if the leader has left.
+    // SAFETY: the queue is attached, with this worker as its sender. False if the leader has
+    // detached.
     let send = |message: &[u8]| unsafe { compat::send(queue, message, true) == Sent::All };
     let indexes = open_all::<K>(opened);
     let mut leaves = Leaves::new(&indexes, task.split);
