@@ -20,8 +20,8 @@ use crate::storage::{check_for_interrupts, family, with_block_key_type};
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
 
-/// All clusters of two rows or more, ordered by representative and member. Texts are compared if
-/// `verification` says how, and then those that share a passage too.
+/// All clusters of two rows or more, ordered by representative and member. With `verification`,
+/// texts are compared, too; `sharing` adds texts that share a passage.
 pub fn clusters(
     target: Target,
     distance: i32,
@@ -94,7 +94,7 @@ fn unite_sharing<K: TreeKey>(
 ) {
     while let Some(near) = sharing.next_batch(target, verifier) {
         let opened = session.open();
-        // For each text of the batch, whose rows are in one cluster, the first with a fingerprint.
+        // By text of the batch: its first row with a fingerprint, united with all others.
         let mut firsts: HashMap<u32, Option<Row>> = HashMap::new();
         let mut first_of = |session: &mut Session<K>, text: u32| {
             *firsts.entry(text).or_insert_with(|| {
@@ -124,8 +124,8 @@ fn unite_two<K: TreeKey>(session: &mut Session<K>, a: Row, b: Row) {
 /// How many pairs' texts are read ahead together.
 const READ_AHEAD: usize = 1 << 12;
 
-/// Unites the rows of pairs whose texts are similar. Rows of equal fingerprints and equal sets of
-/// shingles stand for each other. Pairs of one cluster need not be compared.
+/// Unites the rows of pairs whose texts are similar. Of rows with one fingerprint and equal sets of
+/// shingles, one represents all. Pairs that are in one cluster already are not compared.
 fn unite_verified<K: TreeKey>(session: &mut Session<K>, verifier: &mut Verifier) {
     let opened = session.open();
     let mut heaps = Heaps::new(&opened);

@@ -1,7 +1,7 @@
-//! What `measure => 'containment'` compares beside rows with near fingerprints: rows that share a
-//! passage, where passages are indexed. A text that another one quotes has another fingerprint.
+//! For `measure => 'containment'`, proposes rows that share a passage, beside rows with near
+//! fingerprints: a text that another one quotes has a far fingerprint. Passages must be indexed.
 //!
-//! Texts are compared, not rows: however many rows have two texts, these are verified once.
+//! Texts are compared, not rows: two texts are verified once, however many rows have them.
 
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::compare::similarity::Measure;
@@ -21,14 +21,14 @@ use crate::planner::simhash_indexes;
 use crate::storage::check_for_interrupts;
 use crate::types::ConfigText;
 
-/// Runs of words that more texts have are boilerplate, as `simhash_passages` has it by default.
+/// Runs of words in more texts than this are boilerplate, as `simhash_passages` has it by default.
 const MOST_TEXTS: usize = 1000;
 
-/// So many pairs of texts are verified together, and fingerprints of so many rows read.
+/// How many pairs of texts are verified together, and fingerprints of how many rows are read.
 const TOGETHER: usize = 1 << 10;
 
-/// Texts that share a passage, which is no boilerplate, in progress. Takes half of
-/// simhash.work_mem, when the first of them are asked for.
+/// The search for texts that share a passage other than boilerplate. From its first batch on, it
+/// takes half of simhash.work_mem.
 pub struct Sharing {
     passages: Target,
     command: Command,
@@ -36,7 +36,8 @@ pub struct Sharing {
     is_begun: bool,
 }
 
-/// Two texts, by the places of the first rows that have them, or one text that several rows have.
+/// Two similar texts, each by the place of its first row; or twice the same text, if several rows
+/// have it.
 #[derive(Clone, Copy)]
 pub struct Near {
     pub a: u32,
@@ -45,8 +46,8 @@ pub struct Near {
 }
 
 impl Sharing {
-    /// If containment decides and passages are indexed. Says in a NOTICE what is not found without
-    /// an index.
+    /// `None` unless containment decides and passages are indexed. Without an index, a NOTICE says
+    /// what is not found.
     pub fn find(target: &Target, how: Option<&Verification>, command: Command) -> Option<Self> {
         let how = how.filter(|how| how.similarity.measure() == Measure::Containment)?;
         check_body(target, &how.body);
@@ -62,7 +63,8 @@ impl Sharing {
         &self.passages
     }
 
-    /// The next texts that are similar. None may be among many that share something.
+    /// The next similar texts. A batch may be empty, as not all texts that share a passage are
+    /// similar. `None` at the end.
     pub fn next_batch(&mut self, target: &Target, verifier: &mut Verifier) -> Option<Vec<Near>> {
         if !std::mem::replace(&mut self.is_begun, true) {
             let passages = self.passages.clone();
@@ -93,7 +95,7 @@ impl Sharing {
         self.pairs.iter().flat_map(move |pairs| pairs.copies(first))
     }
 
-    /// Those with a fingerprint, and theirs.
+    /// The rows that have a text and a fingerprint, with their fingerprints.
     pub fn rows_with_keys<K: TreeKey>(
         &self,
         opened: &OpenedAll,
@@ -133,19 +135,19 @@ struct Candidate {
     index: pg_sys::Oid,
 }
 
-/// The indexes of passages of all texts of a column, divided by the columns that the named index is
-/// divided by. Those that cut texts into the tokens which are compared come first, of these those
-/// of the fewest words. None if the named index has not all rows, or is divided by expressions.
+/// The indexes of passages on the column of texts that have all rows, and the scope columns of the
+/// named index. Those that cut texts into the tokens being compared come first; among these, those
+/// of the fewest words. None if the named index is partial, or has expressions in its scope.
 fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
     let config = how.shingles.to_string();
-    // SAFETY: the named relations are locked until the transaction ends, any other while it is
-    // looked at. An open index has a number for each key column.
+    // SAFETY: the named relations are locked until the transaction ends, any other one while it is
+    // open. An open index has a number for each key column.
     unsafe {
         let columns = |index: &PgRelation| {
             let count = key_columns(index.as_ptr());
             (*index.rd_index).indkey.values.as_slice(count).to_vec()
         };
-        // Not the predicate itself: to read it may run functions of the index's owner.
+        // Only whether there is a predicate: to read it may run functions of the index's owner.
         let predicate = pg_sys::Anum_pg_index_indpred as i32;
         let has_all = |index: &PgRelation| {
             pg_sys::heap_attisnull(index.rd_indextuple, predicate, std::ptr::null_mut())
@@ -176,7 +178,8 @@ fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
     }
 }
 
-/// The recipe of an index, and of all its partitions, if this transaction may use them.
+/// The recipe of an index, and of all its partitions, if they are alike and this transaction may
+/// use them.
 fn recipe(index: pg_sys::Oid) -> Option<PassageRecipe> {
     let mut common: Option<PassageRecipe> = None;
     for leaf in all_inheritors(index, pg_sys::AccessShareLock) {

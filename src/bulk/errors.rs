@@ -21,8 +21,8 @@ pub fn no_memory(refused: NoMemory) -> ! {
     raise_no_memory(refused.bytes, "Lower simhash.work_mem.")
 }
 
-/// Raises 53200: `simhash.work_mem`, of so many bytes, does not hold `rows` of one fingerprint,
-/// whose texts are compared.
+/// Raises 53200: `rows` rows with one fingerprint, whose texts are compared, do not fit in
+/// `simhash.work_mem`, which is `work_mem` bytes.
 pub fn raise_memory(work_mem: usize, rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -55,7 +55,7 @@ pub fn raise_is_of_passages(index: &str) -> ! {
     )
 }
 
-/// Raises 0A000 for another index than one of passages.
+/// Raises 0A000 for an index that is not one of passages.
 pub fn raise_is_not_of_passages(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -1,5 +1,5 @@
-//! Edges of clusters that memory does not hold: a temporary file of PostgreSQL's, which counts
-//! towards temp_file_limit.
+//! A temporary file of PostgreSQL's, for what memory does not hold; it counts towards
+//! temp_file_limit.
 
 use pgrx::pg_sys;
 use simhash_core::base::spill::Spill;
@@ -22,7 +22,7 @@ impl Spill for File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // The abort of a (sub)transaction deletes the file, and may have done so.
+        // The abort of a (sub)transaction deletes the file itself, perhaps before this.
         // SAFETY: reads the session's state.
         if !std::thread::panicking() && unsafe { pg_sys::IsTransactionState() } {
             std::mem::take(&mut self.0).close();

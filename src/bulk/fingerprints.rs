@@ -1,5 +1,5 @@
-//! The cover of fingerprints by distance: the rows that are dropped, each with the one that stands
-//! for it.
+//! The cover of fingerprints by distance: the rows that are dropped, each with the kept row that
+//! represents it.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,9 @@ pub struct Duplicate {
     pub similarity: f64,
 }
 
-/// The rows that the cover in the order of `keep` drops, or, of two tables, the rows of the first
-/// that are near one of the second. By the numbers of their visible versions, in that order.
+/// The rows that the cover in the order of `keep` drops; for two tables, the rows of the first that
+/// are near a row of the second. Rows are given by the numbers of their visible versions, in the
+/// order of `keep`.
 pub fn duplicates(
     target: Target,
     distance: i32,
@@ -46,7 +47,7 @@ pub fn duplicates(
     sharing: Option<Sharing>,
 ) -> Vec<Duplicate> {
     let mut verifier = verification.map(|how| Verifier::new(&target, how, work_mem() / 4));
-    // Not with the rights of the tables' owners.
+    // This query runs as the caller, so before the tables are opened with their owners' privileges.
     let ordered = keep.map(|keep| in_order(&target, keep));
     let opened = target.open();
     let Some(first) = opened.first() else { return Vec::new() };
@@ -86,7 +87,7 @@ pub struct Rows<K> {
     pub keys: Vec<K>,
     /// The numbers of their visible versions.
     pub visible: Vec<u64>,
-    /// Of two tables, how many are those of the second, which come first.
+    /// For two tables: how many rows of the second there are. They precede those of the first.
     split: Option<usize>,
 }
 
@@ -112,10 +113,10 @@ impl<K: TreeKey> Rows<K> {
         rows
     }
 
-    /// Which texts that share a passage are similar.
+    /// The similar texts that share a passage, as classes of rows and pairs of classes.
     fn beside(&self, target: &Target, verifier: &mut Verifier, mut sharing: Sharing) -> Beside {
         let [of_row, of_pair] = Beside::BYTES;
-        // As long as texts are looked up, each row has its number and place once more.
+        // During this look-up, the number and place of each row are in `places`, too.
         let of_row = of_row + size_of::<(u64, u32)>();
         if self.keys.len() * (bytes_per_row::<K>() + of_row) > work_mem() {
             raise_no_room(self.keys.len());
@@ -159,7 +160,7 @@ impl<K: TreeKey> Rows<K> {
         self.visible.push(visible);
     }
 
-    /// Takes the visible rows of some indexes in the order of tables and TIDs.
+    /// Adds the visible rows of some indexes, ordered by table and TID.
     fn take_visible(
         &mut self,
         opened: &OpenedAll,
@@ -183,7 +184,7 @@ impl<K: TreeKey> Rows<K> {
         }
     }
 
-    /// Takes rows in the order of their numbers in a list.
+    /// Adds the rows of a list of numbers, in its order.
     fn take_in_order(
         &mut self,
         indexes: &[Index<K>],
@@ -210,13 +211,13 @@ impl<K: TreeKey> Rows<K> {
     }
 }
 
-/// Calls `each` with the key and the TID of each row of an index that is in no NULL scope.
+/// Calls `each` with the key and the TID of each row of an index whose scope has no NULL.
 fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(K, u64)) {
     // In the first block table fingerprints are not rotated.
     each_entry(index, 0, |Entry { key, tid, .. }| each(key, tid));
 }
 
-/// What is known of each row.
+/// The bytes needed for each row.
 fn bytes_per_row<K: TreeKey>() -> usize {
     bytes_per_row_of_cover::<K>() + size_of::<u64>()
 }
@@ -245,7 +246,7 @@ fn raise_many_pairs(pairs: usize) -> ! {
     )
 }
 
-/// Asks the texts, if they decide.
+/// Compares texts, if they decide.
 struct Asking<'a> {
     verifier: Option<(&'a mut Verifier, Heaps<'a>)>,
     opened: &'a OpenedAll,

@@ -1,9 +1,9 @@
-//! Which of the rows that an index names the query can see, and where their visible versions are.
+//! Looks up which of the indexed rows the query sees, and where their visible versions are.
 //!
-//! An entry of the index is the root of a chain of versions (HOT). It is read before its heap page
-//! is looked at. In between, vacuum may have taken the row away, and a new row may have got its
-//! TID. The snapshot sees neither: the old row was dead to every running snapshot, and the new row
-//! is younger than this one.
+//! An index entry points to the root of a HOT chain. Between reading the entry and reading its heap
+//! page, VACUUM may have removed the row, and a new row may have got its TID. The snapshot sees
+//! neither: the old row was dead to every running snapshot, and the new row is younger than this
+//! one.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -22,7 +22,7 @@ pub struct Heap {
     snapshot: pg_sys::Snapshot,
     heap: pg_sys::Relation,
     index: IndexRel,
-    /// The heap is known to have this many pages.
+    /// The heap has at least this many pages.
     pages: u32,
 }
 
@@ -43,8 +43,8 @@ impl Heap {
         }
     }
 
-    /// The version of a row that the query sees. The heap's page stays pinned until a row on
-    /// another page is asked for.
+    /// The version of a row that the query sees, by the root of its HOT chain. The heap's page
+    /// stays pinned until a row on another page is looked up.
     pub fn visible(&mut self, tid: u64) -> Option<u64> {
         check_for_interrupts();
         self.expect_page(tid);
@@ -64,13 +64,12 @@ impl Heap {
         }
     }
 
-    /// Where the row is that [`Heap::visible`] found last.
+    /// The slot of the row that [`Heap::visible`] or [`Heap::fetch`] found last.
     pub fn slot(&self) -> *mut pg_sys::TupleTableSlot {
         self.slot
     }
 
-    /// Puts a version that the query sees into the slot, by the version's own TID. False if there
-    /// is none.
+    /// Puts a version into the slot, by its own TID. False if the query does not see it.
     pub fn fetch(&mut self, tid: u64) -> bool {
         check_for_interrupts();
         let mut item = tid::unpack(tid);
@@ -80,8 +79,8 @@ impl Heap {
         }
     }
 
-    /// A column of a version that the query sees, by the version's own TID. It lives until another
-    /// row is asked for.
+    /// A column of a version that the query sees, by the version's own TID. The value lives until
+    /// another row is looked up.
     fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {
         if !self.fetch(tid) {
             return None;
@@ -119,7 +118,7 @@ impl Heap {
     }
 }
 
-/// Heaps of several tables, of which the one that was used last is kept.
+/// Looks rows up in the heaps of several tables. The last one used is kept.
 pub struct Heaps<'a> {
     opened: &'a OpenedAll,
     current: Option<(usize, Heap)>,
@@ -130,7 +129,7 @@ impl<'a> Heaps<'a> {
         Self { opened, current: None }
     }
 
-    /// The version of a row that the query sees, both by their numbers.
+    /// The version of a row that the query sees. Both are given by their numbers.
     pub fn visible(&mut self, number: u64) -> Option<u64> {
         let visible = self.heap(number).visible(row::tid(number))?;
         Some(row::number(row::table(number), visible))

@@ -1,19 +1,19 @@
-//! Keeps the tables and indexes of `simhash_pairs` as they are while a query takes its rows one by
-//! one: between two of them the query's session may do anything, and nothing is open.
+//! Keeps relations in use while a function returns its rows one by one: between two rows, the
+//! session may execute other statements.
 
 use pgrx::{pg_guard, pg_sys};
 
 use super::target::Target;
 
-/// Relations that are in use by a function that returns rows one by one. PostgreSQL refuses to
-/// truncate, rewrite or drop what is in use by the session itself (55006).
+/// References to relations, for a function that returns rows one by one. PostgreSQL refuses to
+/// truncate, rewrite or drop a relation that the session itself uses (55006).
 ///
-/// They are let go when all rows have been returned, or by the executor when it ends early. After
-/// an error nobody does so: PostgreSQL lets go of what its resource owner holds.
+/// They are released after the last row, or by the executor when it stops early. After an ERROR,
+/// their resource owner releases them.
 #[derive(Clone, Copy)]
 pub struct Held(*mut Holding);
 
-/// Allocated in the memory of the query.
+/// Allocated in the query's memory context.
 struct Holding {
     context: *mut pg_sys::ExprContext,
     owner: pg_sys::ResourceOwner,
@@ -22,14 +22,14 @@ struct Holding {
 }
 
 impl Held {
-    /// Holds the tables and indexes until the rows of this call have been returned.
+    /// Keeps the tables and indexes in use until all rows of this call have been returned.
     ///
     /// # Safety
     /// `fcinfo` is that of a function that returns a set, in its first call.
     pub unsafe fn hold(targets: &[&Target], fcinfo: pg_sys::FunctionCallInfo) -> Self {
         let opened = Target::open_each(targets);
         // SAFETY: the executor gives such a call a ReturnSetInfo with an expression context, which
-        // outlives the call's rows. The relations are open here, and held afterwards.
+        // outlives the call's rows. The relations are open here, and referenced afterwards.
         unsafe {
             let context = (*(*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>()).econtext;
             let memory = (*context).ecxt_per_query_memory;
@@ -53,9 +53,10 @@ impl Held {
         }
     }
 
-    /// After the last row.
+    /// Releases the relations, after the last row.
     pub fn let_go(self) {
-        // SAFETY: a row was asked for, so the query goes on, and its memory is there.
+        // SAFETY: the query is running, because it has requested a row, so its memory context
+        // exists.
         unsafe {
             let arg = pg_sys::Datum::from(self.0);
             pg_sys::UnregisterExprContextCallback((*self.0).context, Some(let_go), arg);
@@ -67,8 +68,8 @@ impl Held {
 #[pg_guard]
 unsafe extern "C-unwind" fn let_go(arg: pg_sys::Datum) {
     let holding: *mut Holding = arg.cast_mut_ptr();
-    // SAFETY: called once, by the executor or in its place, while the query's memory is there. What
-    // is held belongs to the owner.
+    // SAFETY: called once, by the executor or by `Held::let_go`, while the query's memory context
+    // exists. The references belong to `owner`.
     unsafe {
         let before = pg_sys::CurrentResourceOwner;
         pg_sys::CurrentResourceOwner = (*holding).owner;

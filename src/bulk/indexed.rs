@@ -1,4 +1,4 @@
-//! What an index's last key column has for a row: a column of the table, or an expression.
+//! Evaluates an index's last key column for a row: a column of the table, or an expression.
 
 use pgrx::pg_sys;
 
@@ -18,8 +18,8 @@ impl Indexed {
     /// # Safety
     /// The relations stay open while the result is used.
     pub unsafe fn new(opened: &Opened) -> Self {
-        // SAFETY: an open index has a number for each column, and an expression for each 0. To read
-        // an expression may run functions on constants.
+        // SAFETY: an open index has a number for each column, and an expression for each 0. Reading
+        // an expression may run functions on constants, so this happens as the owner.
         unsafe {
             let last = key_columns(opened.index) - 1;
             let columns = (*(*opened.index).rd_index).indkey.values.as_slice(last + 1);
@@ -37,14 +37,14 @@ impl Indexed {
         }
     }
 
-    /// Whether the index's expressions may be evaluated while parallel workers run. In a function
-    /// that is not PARALLEL SAFE there may be a handler of errors, which PostgreSQL forbids then.
+    /// Whether the index's expressions may be evaluated while parallel workers run. A function that
+    /// is not PARALLEL SAFE may have an exception handler, which PostgreSQL forbids then.
     ///
     /// # Safety
     /// As for [`Indexed::new`].
     pub unsafe fn is_parallel_safe(opened: &Opened) -> bool {
-        // SAFETY: zeros are a planner that knows nothing, but that functions may be unsafe. This is
-        // how PostgreSQL asks for an index that is being built.
+        // SAFETY: zeros are the state of an empty planner, in which functions may be unsafe.
+        // PostgreSQL checks an index that is being built in the same way.
         unsafe {
             let mut global: pg_sys::PlannerGlobal = std::mem::zeroed();
             global.maxParallelHazard = pg_sys::PROPARALLEL_UNSAFE as std::ffi::c_char;
@@ -56,17 +56,18 @@ impl Indexed {
         }
     }
 
-    /// What `read` makes of the value for the row in a slot of the table. `None` for NULL.
+    /// Calls `read` with the value for the row in a slot, which lives until `read` returns. `None`
+    /// for NULL.
     ///
     /// # Safety
-    /// There is a row. The value lives until `read` returns.
+    /// The slot has a row of the table, and `read` does not keep the value.
     pub unsafe fn with<T>(
         &mut self,
         slot: *mut pg_sys::TupleTableSlot,
         read: impl FnOnce(pg_sys::Datum) -> T,
     ) -> Option<T> {
         let mut is_null = true;
-        // SAFETY: as this function's; the expression is of the table's rows.
+        // SAFETY: the slot has a row of the table that the column or expression is of.
         unsafe {
             if self.column != 0 {
                 let value = pg_sys::slot_getattr(slot, i32::from(self.column), &mut is_null);
@@ -91,13 +92,14 @@ impl Indexed {
 /// The value of an expression. An ERROR of a function in it unwinds, as any other.
 ///
 /// # Safety
-/// The context has what the expression reads.
+/// The expression is prepared, and the context has the row that it reads.
 unsafe fn evaluated(
     expression: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
     is_null: &mut bool,
 ) -> Option<pg_sys::Datum> {
-    // SAFETY: as this function's. A pointer to a function has no guard of its own.
+    // SAFETY: the caller's context has the row of the prepared expression. A pointer to a function
+    // has no guard of its own.
     unsafe {
         let evaluate = (*expression).evalfunc?;
         let call = || evaluate(expression, context, is_null);

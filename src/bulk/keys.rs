@@ -1,4 +1,4 @@
-//! The fingerprints of single rows, as their indexes have them.
+//! The fingerprints of single rows, as the column or expression of their index yields them.
 
 use pgrx::pg_sys;
 use simhash_core::base::key::Key;
@@ -12,7 +12,7 @@ use crate::am::kind::{Searched, open};
 use crate::am::opened::Opened;
 use crate::storage::check_for_interrupts;
 
-/// The fingerprints of visible rows, which are read in the order of the heap.
+/// The fingerprints of visible rows, which are read in heap order.
 pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Option<K::Fingerprint>> {
     let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
     order.sort_unstable();
@@ -30,7 +30,7 @@ pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Optio
     keys
 }
 
-/// Reads the fingerprints of one table's rows as its index has them.
+/// Reads the fingerprints of one table's rows.
 struct KeyReader {
     heap: Heap,
     indexed: Indexed,
@@ -42,7 +42,7 @@ impl KeyReader {
     /// The relations stay open while the result is used.
     unsafe fn new<K: TreeKey>(opened: &Opened) -> Self {
         let searched = Searched::of(&open::<K>(opened.rel()));
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the relations open while the result is used.
         unsafe { Self { heap: Heap::new(opened), indexed: Indexed::new(opened), searched } }
     }
 
@@ -54,7 +54,7 @@ impl KeyReader {
         let searched = self.searched;
         // SAFETY: the row is in its slot; the value is of the index's column.
         let read = |value: pg_sys::Datum| unsafe { searched.keys::<F>(value) };
-        // SAFETY: as above.
+        // SAFETY: the slot has a row of the table that the index is on.
         let keys = unsafe { self.indexed.with(self.heap.slot(), read) };
         keys.and_then(|keys| keys.as_slice().first().copied())
     }

@@ -1,9 +1,8 @@
-//! The rows of a block table in the order of their keys, leaf by leaf, as the join wants them:
-//! without those that have NULL in a column that is compared by equality. Such a row is equal to no
-//! other, nor to another NULL.
+//! The rows of a block table in key order, leaf by leaf, as the join needs them. Rows that have
+//! NULL in a column that is compared by equality are left out: they are equal to no other.
 //!
-//! Several indexes are merged into one table. Of all their leaves, the one whose bound is lowest is
-//! read next, and rows below all bounds are handed on.
+//! Several indexes are merged into one table: of all their leaves, the one with the lowest bound is
+//! read next, and rows below all bounds are passed on.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -21,11 +20,11 @@ use super::{progress, row};
 use crate::am::columns::Columns;
 use crate::storage::{Index, PageBytes, check_for_interrupts};
 
-/// What rows are read into.
+/// A destination of rows.
 pub trait Sink<K: TreeKey> {
     /// Whether no more rows are wanted.
     fn is_full(&self, rows: &Rows<K>) -> bool;
-    /// Takes rows that follow those before, and leaves none. False if they are not within bounds.
+    /// Takes all of `rows`, which follow those before. False if some are not within the bounds.
     fn push(
         &mut self,
         rows: &mut Vec<(K, u64)>,
@@ -47,7 +46,7 @@ impl<K: TreeKey> Sink<K> for Chunk<K> {
     }
 }
 
-/// The leaves of open indexes, of one kind of key.
+/// The leaves of open indexes that have one type of keys.
 pub struct Leaves<'a, K: TreeKey> {
     indexes: &'a [Index<K>],
     columns: Vec<Columns>,
@@ -57,7 +56,7 @@ pub struct Leaves<'a, K: TreeKey> {
 }
 
 impl<'a, K: TreeKey> Leaves<'a, K> {
-    /// `split` is how many of the indexes come first, where two tables are joined.
+    /// When two tables are joined, `split` is the number of the first one's indexes.
     pub fn new(indexes: &'a [Index<K>], split: Option<usize>) -> Self {
         let columns = indexes.iter().map(|index| Columns::of(index.store, &index.meta()));
         Self {
@@ -74,8 +73,7 @@ impl<'a, K: TreeKey> Leaves<'a, K> {
     }
 }
 
-/// Calls `each` with each entry of a table of an index that is in no NULL scope, in the order of
-/// keys.
+/// Calls `each` with each entry of a block table whose scope has no NULL, in key order.
 pub fn each_entry<K: TreeKey>(index: &Index<K>, table: u8, mut each: impl FnMut(Entry<K>)) {
     let mut walk = LeafWalk::<K>::new(table, Entry::MIN);
     let columns = Columns::of(index.store, &index.meta());
@@ -100,10 +98,10 @@ pub fn most_rows<K: TreeKey>(index: &Index<K>) -> usize {
     (index.leaves_per_table() + 1.0) as usize * of_leaf
 }
 
-/// The share of a leaf that has rows, usually.
+/// The usual share of a leaf that is filled.
 const FILL: f64 = 0.7;
 
-/// About how many rows are in scopes of which size, in indexes of one shape.
+/// About how large the scopes are, and how many rows they have, in indexes of one shape.
 pub fn scope_sizes<K: TreeKey>(indexes: &[Index<K>]) -> Vec<Part> {
     if K::Scope::BYTES == 0 || indexes.iter().all(|index| index.shape.scope == 0) {
         let rows: usize = indexes.iter().map(most_rows).sum();
@@ -124,8 +122,8 @@ fn scopes_of<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
     large.into_iter().map(|part| Part::one(part.leaves * of_leaf)).chain([small]).collect()
 }
 
-/// How many rows the scope of a row has, on average, as far as it has no more than a leaf: by a few
-/// leaves.
+/// How large the scope of a row is, on average, by a few leaves. A scope counts up to the end of
+/// its leaf.
 fn small_scope<K: TreeKey>(index: &Index<K>) -> f64 {
     const LEAVES: usize = 8;
     let sample = index.sample();
@@ -144,15 +142,15 @@ fn small_scope<K: TreeKey>(index: &Index<K>) -> f64 {
     if rows > 0.0 { squares / rows } else { 1.0 }
 }
 
-/// One of the indexes, on its way through a block table.
+/// The position of one index in the merge.
 struct Walker<K> {
     walk: LeafWalk<K>,
-    /// Rows that were read and not handed on, descending.
+    /// Rows read and not yet passed on, in descending order.
     waiting: Vec<(K, u64)>,
 }
 
 impl<K: TreeKey> Walker<K> {
-    /// The first of the index's rows from `from` on, where its place in the list is `place`.
+    /// Begins at a row of the merged table. `place` is the index's place in the list.
     fn new(table: u32, (key, number): Start<K>, place: usize) -> Self {
         let tid = match place.cmp(&row::table(number)) {
             Ordering::Less => row::first_of(1),

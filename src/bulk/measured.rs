@@ -12,8 +12,8 @@ use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
 
-/// A member, its distance to the representative and the greatest of its cluster, or its similarity
-/// and the least.
+/// A member, with its distance to the representative and the greatest in its cluster; or with its
+/// similarity to it and the least in its cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     pub member: Member,
@@ -24,7 +24,7 @@ pub struct Measured {
 /// About so many members are measured while the tables are open.
 const TOGETHER: usize = 1 << 14;
 
-/// Members that are measured, of clusters that come one after the other.
+/// Measures members. Those of one cluster follow each other.
 pub struct Measuring<M: Iterator<Item = Member>> {
     target: Target,
     members: std::iter::Peekable<M>,
@@ -33,7 +33,7 @@ pub struct Measuring<M: Iterator<Item = Member>> {
 }
 
 impl<M: Iterator<Item = Member>> Measuring<M> {
-    /// Distances are measured unless texts are to be compared.
+    /// Measures distances, or with `verification` similarities.
     pub fn new(target: Target, members: M, verification: Option<Verification>) -> Self {
         let verifier =
             verification.map(|how| Verifier::new(&target, how.of_any_similarity(), work_mem() / 4));
@@ -102,7 +102,7 @@ fn measure(opened: &OpenedAll, batch: &mut [Measured]) {
 }
 
 fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {
-    // Representatives too are members.
+    // Representatives are members, too.
     let members: Vec<u64> = batch.iter().map(|measured| measured.member.0).collect();
     let keys: Vec<K::Fingerprint> = keys_of::<K>(opened, &members)
         .into_iter()

@@ -1,8 +1,8 @@
-//! What a worker of a join tells the leader: pairs that it found, and in the end which pieces are
-//! left.
+//! The messages of a join's worker to its leader: pairs that it found, and at the end the pieces
+//! that are left.
 //!
-//! A message is some words: which one of the two it is, how many pairs of keys have been dealt with
-//! (a f64), then three words for each pair or piece.
+//! A message is its kind (u32), the number of pairs of keys that have been processed (f64), then
+//! three u32 for each pair or piece.
 
 use simhash_core::whole::join::{GroupPair, Piece};
 
@@ -34,15 +34,15 @@ fn write(kind: u32, done: f64, items: impl Iterator<Item = [u32; 3]>, message: &
     message.extend(items.flatten().flat_map(u32::to_ne_bytes));
 }
 
-/// What a message says beside its pairs.
+/// A message without its pairs.
 #[derive(Debug, PartialEq)]
 pub struct Received {
     pub done: f64,
-    /// What is left, if the message is a worker's last one.
+    /// The pieces that are left, if the message is a worker's last one.
     pub rest: Option<Vec<Piece>>,
 }
 
-/// Reads a message, and appends its pairs. `None` if it is none of the two.
+/// Reads a message, and appends its pairs. `None` if it is malformed.
 pub fn read(message: &[u8], pairs: &mut Vec<GroupPair>) -> Option<Received> {
     let (header, items) = message.split_at_checked(HEADER)?;
     let (kind, done) = header.split_at_checked(4)?;

@@ -1,6 +1,7 @@
-//! The order in which rows are taken: an ORDER BY list that a caller gave as text.
+//! The order in which rows are taken, from an ORDER BY list that the caller gave as text.
 //!
-//! PostgreSQL sorts, in a query that runs as the caller and sees what the caller's statement sees.
+//! PostgreSQL sorts the rows, in a query that runs as the caller and sees what the caller's
+//! statement sees.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,9 +21,9 @@ use crate::types::tid;
 /// How many rows are fetched together.
 const BATCH: c_long = 10_000;
 
-/// The rows of a target, of the first of two tables, in the order of `keep`. A row's number is that
-/// of the root of its chain of versions, which is what an index names; of those that are not
-/// visible themselves, the second result has the visible versions.
+/// The rows of a target (for two tables, of the first) in the order of `keep`. A row's number is
+/// that of the root of its HOT chain, to which index entries point. The second result maps roots to
+/// visible versions, where these are others.
 pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
     let own = target.split.unwrap_or(target.sources.len());
     let tables = target.sources.iter().take(own).map(|source| source.heap);
@@ -31,8 +32,8 @@ pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
     (numbers, visible)
 }
 
-/// The visible rows of a table, of those of its partitions that are `tables`, in the order of
-/// `keep`; what is equal there in the order of tables and TIDs. Raises an ERROR unless `keep` is an
+/// The visible rows of a table, in the order of `keep`; equal ones in the order of tables and TIDs.
+/// Rows of partitions that are not in `tables` are left out. Raises an ERROR unless `keep` is an
 /// ORDER BY list.
 pub fn versions_in_order(
     table: pg_sys::Oid,
@@ -45,9 +46,9 @@ pub fn versions_in_order(
     // SAFETY: a catalogue look-up.
     let is_partitioned =
         unsafe { pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE };
-    // Children by inheritance are not compared.
+    // Inheritance children are not compared.
     let only = if is_partitioned { "" } else { "ONLY " };
-    // What follows stands in a line of its own, for `keep` may end in a comment.
+    // The rest is on a new line, because `keep` may end in a comment.
     let statement =
         format!("SELECT ctid, tableoid FROM {only}{name} ORDER BY {keep}\n, tableoid, ctid");
     let mut numbers = Vec::new();
@@ -73,9 +74,8 @@ fn refuse(keep: &str, why: &str) -> ! {
     raise(code, format!("keep \"{shown}\" {why}"), &hint())
 }
 
-/// Raises 22023 for a text that is nothing, or more than an ORDER BY list, 42703 for a name alone
-/// that is no column, such as "longest", and PostgreSQL's own ERROR for a text that cannot be
-/// parsed.
+/// Raises 22023 for a text that is empty, or more than an ORDER BY list; 42703 for a bare name that
+/// is no column, such as "longest"; and PostgreSQL's own ERROR for a text that cannot be parsed.
 fn check_text(keep: &str, table: pg_sys::Oid) {
     if keep.trim().is_empty() {
         refuse(keep, "is empty")
@@ -114,7 +114,7 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
     }
 }
 
-/// Raises 42703 for a name alone that is neither a column of the table nor the table's own.
+/// Raises 42703 for a bare name that is neither a column of the table nor the table's own name.
 ///
 /// # Safety
 /// The node is one of the parser's.
@@ -139,7 +139,7 @@ unsafe fn check_name(node: *mut pg_sys::Node, table: pg_sys::Oid) {
     }
 }
 
-/// Runs the statement and hands its rows on.
+/// Runs the statement, and calls `each` with the table and the TID of each row.
 fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u64)) {
     let source = CString::new(&*utf8_to_server(statement)).unwrap_or_default();
     // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
@@ -150,7 +150,7 @@ fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u
         }
         let plan = pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut());
         check_list(plan, keep);
-        // Read-only: it sees what the statement that called it sees.
+        // Read-only, so that it sees what the calling statement sees.
         let (no_values, no_nulls) = (std::ptr::null_mut(), std::ptr::null());
         let portal = pg_sys::SPI_cursor_open(std::ptr::null(), plan, no_values, no_nulls, true);
         loop {
@@ -176,7 +176,7 @@ fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u
     }
 }
 
-/// Raises 22023 unless `keep` is a list of expressions of one row that say the same each time.
+/// Raises 22023 unless `keep` is a list of expressions of a single row, none of them volatile.
 ///
 /// # Safety
 /// The plan is that of the statement, or null.
@@ -221,8 +221,8 @@ unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     }
 }
 
-/// Replaces the versions of rows that are not the roots of their chains by these, which are what
-/// an index names. Returns the versions by the roots.
+/// Replaces each version by the root of its HOT chain, to which index entries point. Returns the
+/// replaced versions by their roots.
 pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
     let mut sorted = Vec::new();
     reserve(&mut sorted, numbers.len());
@@ -238,7 +238,7 @@ pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
         unsafe {
             let main = pg_sys::ForkNumber::MAIN_FORKNUM;
             let heap = opened[table].heap;
-            // The page was there when the query saw a row on it.
+            // The page exists if the query saw a row on it, but `simhash_part_roots` takes any TID.
             if page >= pg_sys::RelationGetNumberOfBlocksInFork(heap, main) {
                 continue;
             }
@@ -262,14 +262,15 @@ pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
     visible
 }
 
-/// Calls `each` with the versions on a heap's page that belong to chains, and their roots.
+/// Calls `each` with the offset of each tuple on a heap page, and that of the root of its HOT
+/// chain.
 ///
 /// # Safety
 /// The heap is open and has this page.
 unsafe fn roots_of_page(heap: pg_sys::Relation, page: u32, mut each: impl FnMut(u16, u16)) {
-    // A row takes a line pointer of 4 bytes and a header of 24.
+    // At least MaxHeapTuplesPerPage: a tuple takes a line pointer of 4 bytes and a header of 24.
     let mut roots = [0; pg_sys::BLCKSZ as usize / 28];
-    // SAFETY: as this function's. The page is only read, under a lock.
+    // SAFETY: the caller has opened the heap, and the page exists. It is only read, under a lock.
     unsafe {
         if (*(*heap).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
             return;

@@ -1,4 +1,4 @@
-//! `simhash_pairs`: the pairs of rows, one after the other as they are asked for.
+//! `simhash_pairs`: the pairs of rows, found one batch after the other on demand.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,8 +27,8 @@ pub fn pairs(target: Target, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     pairs_of(target, distance, work_mem() / 2)
 }
 
-/// All pairs within a distance whose texts are similar, each with the similarity, and then those of
-/// texts that share a passage, which are farther apart.
+/// All pairs within a distance whose texts are similar, with their similarity. Pairs of texts that
+/// share a passage and are farther apart follow.
 pub fn verified_pairs(
     target: Target,
     distance: i32,
@@ -42,7 +42,7 @@ pub fn verified_pairs(
     Verified { target, distance, verifier, pairs, sharing, batch: FIRST_BATCH, ready }
 }
 
-/// The pairs by fingerprints. `members` is the memory for what is known of rows in pairs.
+/// The pairs by fingerprints. `members` is the memory, in bytes, for rows in pairs.
 fn pairs_of(target: Target, distance: i32, members: usize) -> Box<dyn Iterator<Item = Pair>> {
     let opened = target.open();
     let Some(first) = opened.first() else { return Box::new(std::iter::empty()) };
@@ -56,7 +56,7 @@ fn pairs_of(target: Target, distance: i32, members: usize) -> Box<dyn Iterator<I
     }), raise_is_of_texts(&first.rel().name()))
 }
 
-/// How many pairs the first batch verifies: few, so that a LIMIT is served soon.
+/// How many pairs the first batch verifies: few, so that a LIMIT returns early.
 const FIRST_BATCH: usize = 64;
 const LARGEST_BATCH: usize = 1 << 14;
 
@@ -64,7 +64,7 @@ struct Verified {
     target: Target,
     distance: i32,
     verifier: Verifier,
-    /// Until all have been taken.
+    /// The pairs by fingerprints, until all have been verified.
     pairs: Option<Box<dyn Iterator<Item = Pair>>>,
     sharing: Option<Sharing>,
     batch: usize,
@@ -77,7 +77,7 @@ impl Verified {
         let Some(pairs) = &mut self.pairs else { return self.next_sharing() };
         let found: Vec<Pair> = pairs.by_ref().take(self.batch).collect();
         if found.is_empty() {
-            // They have memory that the others want.
+            // Frees memory that the pairs of texts that share a passage need.
             self.pairs = None;
             return self.next_sharing();
         }
@@ -92,7 +92,7 @@ impl Verified {
         Some(Box::new(verified.collect::<Vec<_>>().into_iter()))
     }
 
-    /// The rows of the next texts that share a passage.
+    /// The pairs of rows of the next texts that share a passage.
     fn next_sharing(&mut self) -> Option<Box<dyn Iterator<Item = (Pair, f64)>>> {
         let sharing = self.sharing.as_mut()?;
         let near = sharing.next_batch(&self.target, &mut self.verifier)?;
@@ -111,7 +111,7 @@ impl Verified {
     }
 }
 
-/// The rows of texts, by the first ones: their numbers, and their fingerprints.
+/// The rows of texts, as numbers and fingerprints. A text is given by the place of its first row.
 type Keyed<K> = HashMap<u32, Vec<(u64, <K as TreeKey>::Fingerprint)>>;
 
 /// The rows with fingerprints that have the texts of some pairs.
@@ -126,8 +126,8 @@ fn rows_with_keys<K: TreeKey>(opened: &OpenedAll, sharing: &Sharing, near: &[Nea
     keyed.collect()
 }
 
-/// One of the first text's rows with each of the second one's that is farther away than `distance`.
-/// If both are one text, with those after it.
+/// The pairs of row `i` of text `a` with the rows of text `b` that are farther away than
+/// `distance`. If both are one text, only with the rows after `i`.
 fn each_other<K: TreeKey>(
     rows: Rc<Keyed<K>>,
     Near { a, b, similarity }: Near,
@@ -160,9 +160,9 @@ impl Iterator for Verified {
 
 struct Pairs<K: TreeKey> {
     session: Session<K>,
-    /// Where two tables are joined, the first one's rows have lesser numbers.
+    /// When two tables are joined: the first one's rows have lesser numbers than this.
     split: Option<u64>,
-    /// Which of the session's pairs of groups comes next.
+    /// The place in `session.found` of the next pair of groups.
     next: usize,
     product: Product,
 }
@@ -172,16 +172,16 @@ struct Pairs<K: TreeKey> {
 pub struct Product {
     left: Vec<u64>,
     right: Vec<u64>,
-    /// What follows: rows of the first of two tables, and rows of the second.
+    /// What follows these: rows of the first of two tables, and rows of the second.
     later: Option<(Vec<u64>, Vec<u64>)>,
-    /// Both are the same group: pairs above the diagonal.
+    /// Whether both are the same group: then only pairs above the diagonal count.
     triangular: bool,
     distance: u32,
     at: (usize, usize),
 }
 
 impl Product {
-    /// Of two groups that are so far apart, or with nothing in `right` of one.
+    /// The pairs of two groups at this distance, or within `left` if `right` is empty.
     pub fn new(left: Vec<u64>, right: Vec<u64>, distance: u32) -> Self {
         let triangular = right.is_empty();
         Self { left, right, later: None, triangular, distance, at: (0, usize::from(triangular)) }
@@ -204,9 +204,9 @@ impl Product {
         }
     }
 
-    /// Leaves the pairs of a row below `split` and another from there on. Rows of a group are in
-    /// the order of their tables. Pairs of one table are not even walked over: one row of a table
-    /// may have the fingerprint of a million rows of the other.
+    /// Keeps only pairs of a row below `split` and one from there on. The rows of a group are
+    /// ordered by table. Pairs of one table are not even enumerated: one row of a table may have
+    /// the fingerprint of a million rows of the other.
     fn across(&mut self, split: u64) {
         let second = |rows: &mut Vec<u64>| rows.split_off(rows.partition_point(|&row| row < split));
         let left_second = second(&mut self.left);
@@ -221,7 +221,7 @@ impl Product {
 }
 
 impl<K: TreeKey> Pairs<K> {
-    /// Goes on to a pair of groups, of which only the rows that the query sees count.
+    /// Starts on a pair of groups, with only those rows that the query sees.
     fn start(&mut self, found: GroupPair) {
         let GroupPair { left, right, distance } = found;
         let triangular = left == right && distance == 0 && self.session.is_one_chunk();

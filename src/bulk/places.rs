@@ -1,4 +1,4 @@
-//! The places of rows: numbers from 0 in the order in which rows are taken, and back.
+//! Maps rows to their places, numbers from 0 in the order in which rows are taken, and back.
 
 use super::row;
 use crate::types::tid;
@@ -6,32 +6,32 @@ use crate::types::tid;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// Rows in order, each by its number, which is that of the root of its chain of versions.
+/// Rows in order, each by the number of the root of its HOT chain.
 pub struct Places {
     /// By place.
     numbers: Vec<u64>,
     /// By table.
     slots: Vec<Slots>,
-    /// Where two tables are joined, rows below this place are of one of them.
+    /// When two tables are joined: how many rows the table has that comes first.
     pub split: Option<u32>,
 }
 
 /// The places of one table's rows, by page and offset.
 #[derive(Default)]
 struct Slots {
-    /// Where a page's slots begin, and where the last one's end.
+    /// Where the slots of each page begin, and where those of the last one end.
     starts: Vec<u64>,
     places: Vec<u32>,
 }
 
-/// The bytes that a row takes, about.
+/// About how many bytes a row takes.
 pub const BYTES: usize = size_of::<u64>() + 2 * size_of::<u32>();
 
 /// The most rows.
 pub const MOST: usize = (NONE - 2) as usize;
 
 impl Places {
-    /// Of rows of so many tables, which are no more than [`MOST`].
+    /// `numbers` are rows of so many tables, at most [`MOST`].
     pub fn new(numbers: Vec<u64>, tables: usize, split: Option<u32>) -> Self {
         let mut slots: Vec<Slots> = (0..tables).map(|_| Slots::default()).collect();
         for &number in &numbers {
@@ -41,7 +41,7 @@ impl Places {
             if starts.len() <= page + 1 {
                 starts.resize(page + 2, 0);
             }
-            // First how many slots a page has.
+            // At first the number of slots of the page.
             starts[page + 1] = starts[page + 1].max(u64::from(offset) + 1);
         }
         for Slots { starts, places } in &mut slots {

@@ -1,9 +1,8 @@
-//! What other sessions see of a deduplication or a suggestion in progress: the view
-//! simhash_progress.
+//! Reports the progress of a deduplication or a suggestion, for the view simhash_progress.
 //!
 //! A backend's status entry has a command's code and some numbers. Each of PostgreSQL's own
-//! progress views reads the entries with its own command. Ours has a code that none of them knows.
-//! PostgreSQL ends the report when the (sub)transaction aborts.
+//! progress views reads the entries with its command. Our code is known to none of them. PostgreSQL
+//! ends the report when the (sub)transaction aborts.
 
 use pgrx::pg_sys;
 use simhash_core::search::Plan;
@@ -22,12 +21,12 @@ mod number {
     pub const BLOCK_TABLES_DONE: usize = 4;
     pub const ROWS_TOTAL: usize = 5;
     pub const ROWS_READ: usize = 6;
-    /// Of 10,000.
+    /// In ten-thousandths.
     pub const COMPARED: usize = 7;
     pub const PAIRS: usize = 8;
 }
 
-/// A function that reports. A status entry has it as a number.
+/// A function that reports its progress. A status entry has it as a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     Pairs,
@@ -57,7 +56,7 @@ impl Command {
     }
 }
 
-/// What a command does at present. PostgreSQL begins a report with zeros, so with the first phase.
+/// The phase of a command. PostgreSQL begins a report with zeros, so in the first phase.
 #[derive(Clone, Copy)]
 enum Phase {
     Initializing,
@@ -117,7 +116,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// How many rows there are.
+    /// Reports how many rows there are.
     pub fn expect_rows(&self, rows: usize) {
         set(number::ROWS_TOTAL, rows as i64);
     }
@@ -126,14 +125,14 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: as above.
+            // SAFETY: writes to this backend's status entry.
             unsafe { pg_sys::pgstat_progress_end_command() };
         }
     }
 }
 
 fn set(number: usize, value: i64) {
-    // SAFETY: as above.
+    // SAFETY: writes to this backend's status entry.
     unsafe { pg_sys::pgstat_progress_update_param(number as i32, value) };
 }
 
@@ -150,7 +149,7 @@ pub fn read(rows: usize) {
     comparing();
 }
 
-/// How many rows were read so far.
+/// Reports how many rows were read so far.
 pub fn have_read(rows: usize) {
     set(number::ROWS_READ, rows as i64);
 }
@@ -172,23 +171,23 @@ pub fn searching() {
     set_phase(Phase::Searching);
 }
 
-/// How far texts have been compared: their share of 0 to 1.
+/// Reports the share of texts that have been compared, from 0 to 1.
 pub fn compared(share: f64) {
     set(number::COMPARED, (share * 10_000.0) as i64);
 }
 
-/// How many pairs were found.
+/// Reports how many pairs were found.
 pub fn found(pairs: u64) {
     set(number::PAIRS, pairs as i64);
 }
 
-/// How far the searches have come: their share of 0 to 1, and the neighbours found.
+/// Reports the share of searches that are done, from 0 to 1, and the neighbours found.
 pub fn searched(share: f64, found: u64) {
     set(number::COMPARED, (share * 10_000.0) as i64);
     set(number::PAIRS, found as i64);
 }
 
-/// How far the join has come: the block table, the share of what is in memory, and the pairs found.
+/// Reports a join's block table, the share done of what is in memory, and the pairs found.
 pub fn advance(plan: &Plan, block_table: u32, share: f64, pairs: usize) {
     let done = plan.radii().take(block_table as usize).flatten().count();
     set(number::BLOCK_TABLES_DONE, done as i64);
@@ -196,7 +195,7 @@ pub fn advance(plan: &Plan, block_table: u32, share: f64, pairs: usize) {
     set(number::PAIRS, pairs as i64);
 }
 
-/// What one session reports. The numbers are None for a caller who may not see them.
+/// One session's report. The numbers are None for a caller who may not see them.
 pub struct Report {
     pub pid: i32,
     pub database: pg_sys::Oid,
@@ -216,7 +215,7 @@ pub struct Numbers {
     pub pairs: i64,
 }
 
-/// What every session reports at present.
+/// The reports of all sessions.
 pub fn reports() -> Vec<Report> {
     // SAFETY: the entries are a private copy, which is made once in a transaction.
     let entries = unsafe { 1..=pg_sys::pgstat_fetch_stat_numbackends() };
@@ -224,7 +223,7 @@ pub fn reports() -> Vec<Report> {
 }
 
 fn report(entry: i32) -> Option<Report> {
-    // SAFETY: as above; an entry is null if there is none.
+    // SAFETY: a private copy, made once in a transaction; an entry is null if there is none.
     let status = unsafe { compat::backend_status(entry).as_ref()? };
     if status.st_procpid == 0 || status.st_progress_command != COMMAND {
         return None;

@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 
 use crate::types::tid;
 
-/// A packed TID has so many bits.
+/// The bits of a packed TID.
 const TID_BITS: u32 = 48;
 /// The most tables.
 pub const MOST_TABLES: usize = 1 << (u64::BITS - TID_BITS);

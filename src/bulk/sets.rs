@@ -1,5 +1,5 @@
-//! What is compared of rows' texts. A text is cut into shingles once while its row is asked about:
-//! the sets are kept within some memory, equal ones once, and all are forgotten when it is full.
+//! The shingle sets of rows' texts: a cache, so that a text is cut once while its row is in use.
+//! Equal sets are stored once. When its memory is full, the cache is emptied.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use simhash_core::compare::similarity::{Similarity, TextSet};
 use crate::call::interrupts;
 use crate::types::text::with_text;
 
-/// What an entry of a map takes beside its set, about.
+/// About how many bytes an entry of a map takes, beside its set.
 const ENTRY: usize = 64;
 
-/// The sets of rows, which are known by numbers.
+/// Sets of rows, by the rows' numbers.
 pub struct RowSets {
     similarity: Similarity,
     simhasher: Simhasher,
@@ -26,7 +26,7 @@ pub struct RowSets {
 }
 
 impl RowSets {
-    /// The simhasher is of [`Similarity::config`].
+    /// `simhasher` cuts texts by the [`Similarity::config`] of this similarity.
     pub fn new(similarity: Similarity, simhasher: Simhasher, most_memory: usize) -> Self {
         let (rows, sets) = Default::default();
         Self { similarity, simhasher, rows, sets, memory: 0, most_memory }
@@ -40,7 +40,7 @@ impl RowSets {
         self.rows.contains_key(&row)
     }
 
-    /// The similarity of two sets, if it is great enough.
+    /// The similarity of two sets, if it is at least the limit.
     pub fn verified(&self, a: &Rc<TextSet>, b: &Rc<TextSet>) -> Option<f64> {
         if Rc::ptr_eq(a, b) {
             (!a.is_empty()).then_some(1.0)
@@ -59,15 +59,15 @@ impl RowSets {
         row: u64,
         text: impl FnOnce() -> Option<pg_sys::Datum>,
     ) -> Option<u128> {
-        // SAFETY: as this function's.
+        // SAFETY: `text` reads a value of text's representation, as the caller guarantees.
         let (digest, set) = unsafe { self.set(row, text) };
         (!set.is_empty()).then_some(digest)
     }
 
-    /// The set of a row, and its digest. `text` reads the row's text, if the set is not known.
+    /// The set of a row, and its digest. `text` reads the row's text if the set is not cached.
     ///
     /// # Safety
-    /// The text has the representation of text, and lives until this returns.
+    /// A value that `text` reads has the representation of text, and lives until this returns.
     pub unsafe fn set(
         &mut self,
         row: u64,
@@ -81,7 +81,8 @@ impl RowSets {
             (self.rows, self.sets, self.memory) = Default::default();
         }
         let set = text().map_or_else(TextSet::default, |text| {
-            // SAFETY: as this function's.
+            // SAFETY: the value has text's representation and lives long enough, as the caller
+            // guarantees.
             unsafe {
                 with_text(text, |text| {
                     self.similarity.set(&mut self.simhasher, text, &mut interrupts())

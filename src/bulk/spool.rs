@@ -1,11 +1,11 @@
-//! An answer that is complete before its first row is handed out. What memory is not for waits in a
+//! A result that is complete before its first row is returned. All but the last rows wait in a
 //! temporary file.
 
 use simhash_core::base::spill::Spill;
 
 use super::file::File;
 
-/// Rows of so many numbers, in their order.
+/// Rows of `N` numbers each, which are returned in the order in which they were added.
 #[derive(Default)]
 pub struct Spool<const N: usize> {
     file: File,
@@ -13,11 +13,11 @@ pub struct Spool<const N: usize> {
     read: u64,
     /// The last rows, which are not in the file.
     last: Vec<u64>,
-    /// What was read and not handed out, the next row at the end.
+    /// Numbers read and not yet returned, in reverse order.
     next: Vec<u64>,
 }
 
-/// So many rows are written and read together.
+/// How many rows are written and read at a time.
 const TOGETHER: usize = 1 << 13;
 
 impl<const N: usize> Spool<N> {

@@ -1,14 +1,14 @@
-//! `simhash_suggest` and `simhash_suggest_pairs`: which distance suits this table, by a sample of
-//! its rows and their neighbours. Where columns are compared by equality, only rows of one scope
-//! are compared with each other. For texts it is [`super::texts::suggest`] that looks.
+//! `simhash_suggest` and `simhash_suggest_pairs`: which distance suits a table, by a sample of its
+//! rows and their neighbours. Only rows of one scope are compared with each other.
+//! [`super::texts::suggest`] does the same for texts.
 //!
-//! The first block table is read once, for the number of entries and a sample of them. The rows of
-//! the sample that the query sees count. The distances between them tell what chance does. Then the
-//! neighbours of some of these rows are searched as a query searches them.
+//! The first block table is read once, for the number of entries and a sample of them. Only rows of
+//! the sample that the query sees count. The distances between them show how near rows are by
+//! chance. Then the neighbours of some of these rows are searched, as a query searches them.
 //! `simhash_core::whole::suggest` draws the conclusions.
 //!
 //! The same index gives the same answer: the sample has a fixed seed, and the number of leaves read
-//! limits the work, not a clock.
+//! limits the work, not time.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::scoped::Bytes;
@@ -37,33 +37,34 @@ use crate::storage::{Index, check_for_interrupts, family, with_block_key_type};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
-/// Entries that are looked at to find that many rows which the query sees.
+/// How many entries are tried, to find so many rows that the query sees.
 const CANDIDATES: usize = 16 * SAMPLE;
-/// Fewer rows than this say nothing about a large table.
+/// Fewer rows do not represent a large table.
 const FEWEST: usize = 100;
-/// Fewer pairs of rows of one scope neither: as many as that many rows make.
+/// The corresponding number of pairs of rows of one scope.
 const FEWEST_PAIRS: u64 = (FEWEST * (FEWEST - 1) / 2) as u64;
-/// So many pairs are enough, if rows drawn at random make them.
+/// If rows drawn at random form so many pairs, these are enough.
 const ENOUGH_PAIRS: u64 = 20 * FEWEST_PAIRS;
 /// The most rows whose neighbours are searched.
 const MOST_SEARCHES: u64 = 2048;
 /// How many rows are enough. Fewer are searched only where the index is so large that even the
 /// shortest searches cost too much.
 const ENOUGH_SEARCHES: u64 = 256;
-/// Leaves that all searches together may read: one to two seconds. The number of searches follows
-/// from it, by an estimate for even keys without copies.
+/// How many leaves all searches together may read: one to two seconds. It limits the number of
+/// searches, by an estimate for evenly spread keys without copies.
 const LEAVES: f64 = 5e5;
 /// Searches end when leaves read and rows looked up exceed `LEAVES` by this factor.
 const OVERRUN: f64 = 3.0;
-/// How many neighbours of one row count, the nearest ones. A row with a million copies says no more
-/// than a row with this many.
+/// How many neighbours of one row count, the nearest ones. A million copies of a row mean no more
+/// than so many.
 const MOST_NEIGHBOURS: usize = 1000;
-/// If more than one row in this many has neighbours that did not count, the number of neighbours
-/// says nothing about chance.
+/// If more than one row in this many has uncounted neighbours, the number of neighbours at that
+/// distance counts as unknown.
 const CUT_OF: u64 = 50;
 
-/// A row for each distance, for an index of fingerprints. Raises an ERROR for one of texts. `each`
-/// is given pairs of the sample, by the TIDs of their visible versions, and their distances.
+/// One row of results for each distance, for an index of fingerprints. Raises an ERROR for one of
+/// texts. `each` gets pairs of the sample, by the TIDs of their visible versions, and their
+/// distances.
 pub fn by_distance(opened: &Opened, each: &mut dyn FnMut([u64; 2], u32)) -> Vec<Row> {
     // SAFETY: the relations are open.
     let (heap, index) = unsafe { ((*opened.heap).rd_id, (*opened.index).rd_id) };
@@ -74,14 +75,14 @@ pub fn by_distance(opened: &Opened, each: &mut dyn FnMut([u64; 2], u32)) -> Vec<
     }, raise_is_of_texts(&opened.rel().name()))
 }
 
-/// What was found about an index.
+/// The answer for an index.
 pub enum Suggestion {
     Distances(Vec<Row>),
     Similarities(similarity::Answer),
 }
 
-/// What is known of every distance or similarity. Raises an ERROR unless the caller may know how
-/// many rows there are.
+/// The answer for every distance or similarity. Raises an ERROR unless the caller may know how many
+/// rows there are.
 pub fn suggest(index: pg_sys::Oid) -> Suggestion {
     check_may_know(index);
     let opened = open_own(index);
@@ -92,15 +93,15 @@ pub fn suggest(index: pg_sys::Oid) -> Suggestion {
     }
 }
 
-/// As the version 0.1.0 has it: distances only.
+/// As in version 0.1.0: distances only.
 pub fn distances_only(index: pg_sys::Oid) -> Vec<Row> {
     check_may_know(index);
     by_distance(&open_own(index), &mut |_, _| ())
 }
 
-/// A pair of the sample to look at.
+/// A pair of the sample, as an example.
 pub struct Shown {
-    /// One of these is known.
+    /// Either this or `similarity` is known.
     pub distance: Option<u32>,
     pub similarity: Option<f64>,
     /// The TIDs of the rows' visible versions.
@@ -109,17 +110,17 @@ pub struct Shown {
     pub texts: Option<[String; 2]>,
 }
 
-/// So many pairs of each distance, or of each band of similarities, are shown.
+/// How many pairs of each distance, or of each band of similarities, are shown.
 const SHOWN: usize = 10;
 
-/// Pairs to look at, the most similar first: of each distance or band of similarities some, of
-/// different rows of the sample. Raises an ERROR unless the caller may read all of the rows.
+/// Example pairs, the most similar first: some of each distance or band of similarities, all of
+/// different rows. Raises an ERROR unless the caller may read all of the rows.
 pub fn pairs(index: pg_sys::Oid) -> Vec<Shown> {
     let table = check_may_read(index);
     check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
     let opened = open_own(index);
     let mut bands: Vec<Vec<Shown>> = Vec::new();
-    // Of each row of the sample one pair in a band.
+    // In a band, a row is in one pair at most.
     let mut show = |band: u32, rows: [u64; 2], shown: &dyn Fn() -> Shown| {
         let band = band as usize;
         if bands.len() <= band {
@@ -202,7 +203,7 @@ fn rows<K: TreeKey>(
     suggest::suggest(&Counts { bits, rows, pairs, sampled, near, complete, nearest, crowds })
 }
 
-/// Raises 55000: there are next to no pairs of rows with one scope.
+/// Raises 55000: too few rows share their scope with others.
 fn raise_small_scopes<K: TreeKey>(index: &Index<K>, in_scope: f64) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -216,11 +217,11 @@ fn raise_small_scopes<K: TreeKey>(index: &Index<K>, in_scope: f64) -> ! {
     )
 }
 
-/// What a walk over the first block table gave. Its keys are the fingerprints, not rotated.
+/// The result of a walk over the first block table. Its keys are the fingerprints, not rotated.
 struct Walked<K> {
     /// The number of entries whose scopes have no NULL.
     entries: u64,
-    /// How many entries the scope of an entry has, on average.
+    /// The average number of entries in the scope of an entry.
     in_scope: f64,
     /// Some of the entries in random order.
     sample: Vec<Entry<K>>,
@@ -231,7 +232,7 @@ fn sample_entries<K: TreeKey>(index: &Index<K>) -> Walked<K> {
     let mut sample = Sample::new(CANDIDATES);
     let mut walk = LeafWalk::new(0, Entry::MIN);
     let mut rows = Vec::new();
-    // The entries of the present scope, and the sum of squares of those of all earlier ones.
+    // The present scope and the number of its entries; the sum of squares over earlier scopes.
     let (mut scope, mut size, mut squares) = (None, 0.0, 0.0);
     progress::reading();
     loop {
@@ -272,9 +273,9 @@ fn distances<K: TreeKey>(index: &Index<K>, rows: &[Entry<K>]) -> Vec<u64> {
 }
 
 /// The rows of a sample that are not alone in their scope: scope after scope, in random order of
-/// scopes. So the first ones make as many pairs as that many rows can, where few rows drawn at
-/// random have one scope. Each scope is as likely to be among the first as any other, and has as
-/// many pairs in the sample as it should.
+/// scopes. The first ones therefore form as many pairs as possible; random rows are rarely of one
+/// scope. Each scope is equally likely to be among the first, and has all of its pairs in the
+/// sample.
 fn whole_scopes<K: TreeKey>(sample: &[Entry<K>]) -> Vec<Entry<K>> {
     let mut rows = sample.to_vec();
     rows.sort_unstable();
@@ -287,16 +288,15 @@ fn whole_scopes<K: TreeKey>(sample: &[Entry<K>]) -> Vec<Entry<K>> {
     shuffled.into_items().concat()
 }
 
-/// The entries of a sample whose rows the snapshot sees, until there are enough, and how many were
-/// looked at. Old versions of rows, and rows that others have not committed, say nothing about the
-/// table.
+/// How many entries of a sample were tried, and those whose rows the snapshot sees, until there are
+/// enough. Dead versions, and rows of other transactions in progress, do not count.
 fn visible_rows<K: TreeKey>(heap: &mut Heap, sample: &[Entry<K>]) -> (usize, Vec<Entry<K>>) {
     let (mut visible, mut tried) = (Vec::new(), 0);
     progress::looking_up();
     while tried < sample.len() && visible.len() < SAMPLE {
         let some = &sample[tried..sample.len().min(tried + SAMPLE)];
         tried += some.len();
-        // Looked up in the order of the heap, which is quicker; kept in the order of the sample.
+        // Looked up in heap order, which is faster; kept in the order of the sample.
         let mut order: Vec<usize> = (0..some.len()).collect();
         order.sort_unstable_by_key(|&i| some[i].tid);
         let mut seen = vec![false; some.len()];
@@ -306,13 +306,13 @@ fn visible_rows<K: TreeKey>(heap: &mut Heap, sample: &[Entry<K>]) -> (usize, Vec
     (tried, visible)
 }
 
-/// The first of some rows, as many as a sample has.
+/// The first `SAMPLE` rows.
 fn first<T>(mut rows: Vec<T>) -> Vec<T> {
     rows.truncate(SAMPLE);
     rows
 }
 
-/// Raises 55000: next to nothing is left of the rows.
+/// Raises 55000: the snapshot sees too few of the rows.
 fn raise_few_visible<K: TreeKey>(index: &Index<K>, tried: usize, visible: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -321,13 +321,13 @@ fn raise_few_visible<K: TreeKey>(index: &Index<K>, tried: usize, visible: usize)
     )
 }
 
-/// What searches found.
+/// The result of the searches.
 struct Near {
     /// How many rows' neighbours were searched.
     sampled: u64,
     /// How many neighbours there are at each distance.
     near: Vec<u64>,
-    /// At how many of these distances nearly every row had all of its neighbours counted.
+    /// For how many of these distances, from 0 on, nearly all rows had all neighbours counted.
     complete: usize,
     /// How many rows have their nearest neighbour at each distance.
     nearest: Vec<u64>,
@@ -336,7 +336,8 @@ struct Near {
 }
 
 /// Searches the neighbours of some rows of the sample. Only neighbours that the snapshot sees
-/// count. `each` is given the entry of each row with each of its neighbours, and their distance.
+/// count. `each` gets the TIDs of the visible versions of a row and a neighbour, and their
+/// distance.
 fn near<K: TreeKey>(
     heap: &mut Heap,
     index: &Index<K>,
@@ -352,7 +353,7 @@ fn near<K: TreeKey>(
     let mut found = Near { sampled: 0, near, complete: 0, nearest: first, crowds };
     let mut of_row = vec![0u64; distances];
     let bits = index.layout.bits();
-    // Rows that may have more neighbours, by the distance of the last one that counted.
+    // Rows that may have more neighbours, by the distance of the last one counted.
     let mut cut = vec![0u64; distances];
     let mut work = 0.0;
     let mut candidates = Vec::new();
@@ -418,10 +419,10 @@ impl<K: TreeKey> Plans<'_, K> {
     }
 }
 
-/// How far to search, and for how many rows: as far as asked for, or as far as enough searches
-/// remain affordable.
+/// The distance to search, and for how many rows: `reach`, or the greatest distance at which enough
+/// searches are affordable.
 fn affordable<K: TreeKey>(index: &Index<K>, reach: u32, sample: &[Entry<K>]) -> (u32, u64) {
-    // Rows whose scopes say how large scopes are. Without scopes one row says it.
+    // How many rows' scopes are measured. Without scopes, one row is enough.
     let some = if K::Scope::BYTES == 0 { 1 } else { 32 };
     let extents: Vec<_> =
         sample.iter().take(some).map(|row| index.extent(&Scopes::One(row.key.scope()))).collect();
@@ -437,7 +438,7 @@ fn affordable<K: TreeKey>(index: &Index<K>, reach: u32, sample: &[Entry<K>]) -> 
     (reach, searches(reach).clamp(1, MOST_SEARCHES))
 }
 
-/// The rows nearest to one row, without itself, as (distance, TID) in this order: the first
+/// Finds the rows nearest to one row, without itself, as (distance, TID) in this order: the first
 /// `MOST_NEIGHBOURS` and some more. Returns the number of leaves read.
 fn nearest<K: TreeKey>(
     index: &Index<K>,

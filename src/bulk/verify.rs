@@ -1,7 +1,7 @@
-//! Pairs verified: near fingerprints propose rows, the exact similarity of their texts decides.
+//! Verifies pairs: near fingerprints propose rows, the exact similarity of their texts decides.
 //!
-//! Texts are read batch by batch, as rows are looked up, in the order of the heap, and once while
-//! their pairs last.
+//! Texts are read batch by batch, in heap order. A text is read once, as long as its set stays in
+//! the cache.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::error::{notice, raise};
 use crate::models::simhasher_for;
 use crate::types::text::utf8_to_server;
 
-/// Says what is not found by fingerprints and `measure => 'containment'`.
+/// Says in a NOTICE which texts `measure => 'containment'` misses without an index of passages.
 pub fn notice_of_containment() {
     notice(
         "containment is looked for among rows with near fingerprints: a text that another one \
@@ -32,7 +32,7 @@ pub fn notice_of_containment() {
     );
 }
 
-/// Which texts are compared, and how: near fingerprints propose rows, similar texts decide.
+/// Which texts are compared, and how.
 #[derive(Clone, Debug)]
 pub struct Verification {
     /// The name of the column with the texts.
@@ -44,17 +44,17 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// As this, for texts that may not be similar.
+    /// The same, but without a least similarity.
     pub fn of_any_similarity(self) -> Self {
         Self { similarity: self.similarity.of_any(), ..self }
     }
 
-    /// What cuts texts into shingles.
+    /// The simhasher that cuts texts into shingles.
     pub fn simhasher(&self) -> Simhasher {
         simhasher_for(self.shingles.clone(), self.schema)
     }
 
-    /// What keeps the sets of rows, in so much memory.
+    /// A cache for the sets of rows, of about so many bytes.
     pub fn sets(&self, most_memory: usize) -> RowSets {
         RowSets::new(self.similarity, self.simhasher(), most_memory)
     }
@@ -78,7 +78,7 @@ impl Verifier {
         }
     }
 
-    /// Reads the texts of these rows in the order of the heap, as far as they fit into memory.
+    /// Reads the texts of these rows in heap order, as far as their sets fit in memory.
     pub fn read_ahead(&mut self, opened: &OpenedAll, rows: impl Iterator<Item = u64>) {
         let mut unknown: Vec<u64> = rows.filter(|&row| !self.sets.knows(row)).collect();
         unknown.sort_unstable();
@@ -92,7 +92,7 @@ impl Verifier {
         }
     }
 
-    /// The similarity of two visible rows' texts, if it is great enough.
+    /// The similarity of two visible rows' texts, if it is at least the limit.
     pub fn verified(&mut self, heaps: &mut Heaps<'_>, a: u64, b: u64) -> Option<f64> {
         let (a, b) = (self.set(heaps, a), self.set(heaps, b));
         self.sets.verified(&a, &b)
@@ -101,7 +101,7 @@ impl Verifier {
     /// A number that rows with equal sets share. `None` for a row without shingles, which is
     /// similar to nothing.
     pub fn class(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Option<u128> {
-        // SAFETY: as in set.
+        // SAFETY: the column has the representation of text; the row stays in its slot.
         unsafe { self.sets.class(row, || heaps.value(row, &self.columns)) }
     }
 
