@@ -1,5 +1,5 @@
-//! The fingerprints of a table whose parts lie on several servers: they come here, and are compared
-//! in memory.
+//! Compares the fingerprints of a table with parts on several servers: all are sent here, and
+//! compared in memory.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ use crate::error::reserve;
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, with_fingerprint_type};
 
-/// The fingerprints of parts, and who may know them.
+/// The parts of a table, and the distance by which their fingerprints are compared.
 pub struct Asking {
     parts: Parts,
     distance: u32,
@@ -42,7 +42,7 @@ impl Asking {
         Self { parts, distance, progress }
     }
 
-    /// The tables, whose places are parts of the numbers of rows.
+    /// The tables. A table's place in this list is part of its rows' numbers.
     pub fn tables(&self) -> std::rc::Rc<[pg_sys::Oid]> {
         self.parts.tables()
     }
@@ -55,7 +55,8 @@ impl Asking {
     /// All rows, in the order of `keep`.
     fn rows<F: Key>(&mut self, keep: Option<&str>, bytes: usize) -> Rows<F> {
         progress::reading();
-        // First: what it sees stays where it is until the transaction ends.
+        // Before the parts are asked: versions that this query sees keep their TIDs until the
+        // transaction ends.
         let order = keep.map(|keep| {
             let tables = self.parts.tables();
             versions_in_order(self.parts.table, tables.iter().copied(), keep)
@@ -119,7 +120,8 @@ impl Asking {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             while pairs.next_groups(&mut Alone, &mut left, &mut right).is_some() {
                 let mut first = None;
-                // The rows of a group come together before it comes with another one.
+                // The rows of a group are returned by themselves before the group is paired with
+                // others.
                 let others = right.first().into_iter();
                 let own = if right.is_empty() { left.len() } else { 1 };
                 for &row in left.iter().take(own).chain(others) {
@@ -169,7 +171,7 @@ impl<F: Fingerprint> Rows<F> {
         self.visible.push(visible);
     }
 
-    /// Those that are in a list, in its order.
+    /// The rows that are in a list, in its order.
     fn in_order(self, order: &[u64]) -> Self {
         let of_row: HashMap<u64, F> = self.visible.into_iter().zip(self.keys).collect();
         let there = order.iter().filter(|row| of_row.contains_key(row)).copied();
@@ -178,7 +180,7 @@ impl<F: Fingerprint> Rows<F> {
     }
 }
 
-/// Pairs of rows, of two groups after the other.
+/// Pairs of rows, one pair of groups after the other.
 struct Pairs<F: Key> {
     pairs: RowPairs<F>,
     visible: Vec<u64>,

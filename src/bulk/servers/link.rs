@@ -1,9 +1,9 @@
-//! Statements that run where a part is: on another server, through dblink and the servers and user
+//! Runs statements where a part is: on another server, through dblink and the servers and user
 //! mappings of postgres_fdw; or here.
 //!
-//! A connection has one statement at a time, in a transaction of its own, and finds names in
-//! PostgreSQL's own schema only. Connections are closed with the call, however it ends: whoever may
-//! use the session afterwards must not find them.
+//! A connection runs one statement at a time, in a transaction of its own, with PostgreSQL's own
+//! schema as search_path. Connections are closed with the call, even after an ERROR, so that no
+//! other code of the session can use them.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -20,14 +20,14 @@ thread_local! {
     static LAST: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The bytes of a name that dblink does not cut.
+/// A length of names, in bytes, that dblink does not cut.
 const MAX_NAME: usize = 60;
 
-/// A call that has connections.
+/// The connections of a call.
 pub struct Call {
     /// The schema of dblink, quoted.
     dblink: String,
-    /// Closes one. A function of SQL.
+    /// The C function dblink_disconnect, which closes one.
     disconnect: *mut c_void,
     open: RefCell<Vec<String>>,
 }
@@ -55,7 +55,7 @@ impl Call {
             )
         };
         let (library, name) = (c"$libdir/dblink", c"dblink_disconnect");
-        // SAFETY: names are C strings; a function that is not there is an ERROR.
+        // SAFETY: the names are C strings; a missing function is an ERROR.
         let disconnect = unsafe {
             let handle = std::ptr::null_mut();
             pg_sys::load_external_function(library.as_ptr(), name.as_ptr(), true, handle)
@@ -67,7 +67,7 @@ impl Call {
     pub fn connect(&self, server: &str) -> Link {
         let number = LAST.get().wrapping_add(1);
         LAST.set(number);
-        // What errors name, within the length of names.
+        // Errors show this name, which dblink must not cut.
         let connection: String = format!("pg_simhash {number} {server}");
         let end = (0..=MAX_NAME).rev().find(|&end| connection.is_char_boundary(end));
         let connection = connection.get(..end.unwrap_or(0)).unwrap_or(&connection).to_owned();
@@ -77,13 +77,14 @@ impl Call {
             literal(&connection),
             literal(server)
         );
-        // Before it is open: a cancel may come when it is, and before that is known here.
+        // Noted before it is open: a cancel may arrive after dblink has opened it.
         self.open.borrow_mut().push(connection.clone());
         let (dblink, server) = (self.dblink.clone(), server.to_owned());
         let place = Place { connection, dblink, server };
         place.named(|| {
             texts_of(&connect, &["done"], &mut |_| ());
-            // A lock that this session's transaction holds there is waited for by nobody else.
+            // Waiting for a lock that this transaction holds there, through postgres_fdw, would be
+            // a deadlock that no server detects.
             let settings = "SET search_path = pg_catalog; SET lock_timeout = 60000";
             let set = format!(
                 "SELECT {}.dblink_exec({}, {}) AS done",
@@ -96,13 +97,13 @@ impl Call {
         Link { place: Some(place), sent: None }
     }
 
-    /// Closes the connections. It looks nothing up in catalogues, so it can be called after an
-    /// ERROR, too. One that was not opened is an ERROR there, which is passed over.
+    /// Closes the connections. It looks nothing up in catalogues, so it works after an ERROR, too.
+    /// For a connection that was never opened, dblink raises an ERROR, which is ignored.
     pub fn end(&self) {
         for connection in self.open.take() {
             let close = || {
-                // SAFETY: the function is one of SQL that takes a text and looks for it in a table
-                // of its own.
+                // SAFETY: the function is dblink_disconnect, which takes a text and looks it up in
+                // a table of its own.
                 unsafe {
                     let function =
                         std::mem::transmute::<*mut c_void, pg_sys::PGFunction>(self.disconnect);
@@ -125,17 +126,19 @@ struct Place {
 }
 
 impl Place {
-    /// What `ask` yields. An ERROR says which server it is of: pgrx hands on no context.
+    /// Calls `ask`. An ERROR gets the server's name as its detail, because pgrx passes on no
+    /// context.
     fn named<T>(&self, ask: impl FnOnce() -> T) -> T {
         with_detail(|| format!("The server is \"{}\".", self.server), ask)
     }
 }
 
-/// The way to a part.
+/// The connection to a part.
 pub struct Link {
-    /// `None`: here.
+    /// `None` for this server.
     place: Option<Place>,
-    /// A statement that was sent, and whose result was not received. Here it did not begin.
+    /// A statement that was sent, and whose result was not received. On this server it has not
+    /// begun.
     sent: Option<String>,
 }
 
@@ -144,7 +147,7 @@ impl Link {
         Self { place: None, sent: None }
     }
 
-    /// What a query of columns of type text yields.
+    /// Runs a query of columns of type text, and returns its rows.
     pub fn ask(&mut self, query: &str, columns: &[&str]) -> Vec<Vec<Option<String>>> {
         let mut rows = Vec::new();
         let query = match &self.place {
@@ -164,11 +167,11 @@ impl Link {
         rows
     }
 
-    /// Sends a query for messages: a column `message` of type bytea. What was sent before has been
-    /// received.
+    /// Sends a query for messages: a column `message` of type bytea. The answer to the one sent
+    /// before must have been received.
     pub fn send(&mut self, query: String) {
         if let Some(Place { connection, dblink, .. }) = &self.place {
-            // In fewer characters than the hexadecimal digits that dblink would ask for.
+            // Base 64 is shorter than the hexadecimal digits of a bytea in text form.
             let query = format!(
                 "SELECT pg_catalog.encode(message, 'base64') AS message FROM ({query}) AS sent"
             );
@@ -192,7 +195,7 @@ impl Link {
         self.sent = Some(query);
     }
 
-    /// Hands the messages to `each` that answer what was sent, if something was.
+    /// Calls `each` with the messages that answer the query sent, if there is one.
     pub fn receive(&mut self, each: &mut dyn FnMut(&[u8])) {
         let Some(query) = self.sent.take() else { return };
         let Some(place) = &self.place else { return messages_of(&query, each) };
@@ -204,7 +207,7 @@ impl Link {
         );
         place.named(|| {
             messages_of(&receive, each);
-            // dblink wants to be asked until there is nothing, before it sends again.
+            // dblink has to be read until it returns no result, before it can send again.
             messages_of(&receive, &mut |_| ());
         });
     }
@@ -232,7 +235,7 @@ fn messages_of(query: &str, each: &mut dyn FnMut(&[u8])) {
     });
 }
 
-/// Runs a query here, which finds names in PostgreSQL's own schema only.
+/// Runs a query here, with PostgreSQL's own schema as search_path.
 fn in_catalog(query: &str, columns: &[Column<'_>], each: &mut dyn FnMut(&Row<'_>)) {
     with_settings(&[(c"search_path", c"pg_catalog")], || {
         for_each_row_of_statement(query, columns, each);
@@ -248,7 +251,7 @@ pub fn literal(text: &str) -> String {
     }
 }
 
-/// Bytes as a literal.
+/// Bytes as an expression of SQL.
 pub fn bytes_literal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut literal = String::with_capacity(2 * bytes.len() + 16);

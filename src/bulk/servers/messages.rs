@@ -1,5 +1,5 @@
-//! What servers of parts send and are sent: TIDs, postings, fingerprints, sets of shingles. Numbers
-//! stand with their least byte first.
+//! The format of messages between the servers of parts: TIDs, postings, fingerprints, sets of
+//! shingles, tokens. Numbers are little-endian.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub fn fingerprints_of<F: Fingerprint>(message: &[u8]) -> impl Iterator<Item = (
     })
 }
 
-/// What a message has, or an ERROR if it is none.
+/// The content of a message. Raises 08P01 if the message is malformed.
 pub fn expect<T>(message: Option<T>) -> T {
     message.unwrap_or_else(|| {
         raise(
@@ -62,7 +62,7 @@ pub fn add_set(set: &ShingleSet, message: &mut Vec<u8>) {
     message.extend(set.weights().iter().flat_map(|weight| weight.to_le_bytes()));
 }
 
-/// The set that a message begins with, and what follows it. `None` if it is none.
+/// The set that a message begins with, and what follows it. `None` if the message is malformed.
 pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
     let (hashes, rest) = message.split_first_chunk()?;
     let (weights, rest) = rest.split_first_chunk()?;
@@ -76,8 +76,8 @@ pub fn set(message: &[u8]) -> Option<(ShingleSet, &[u8])> {
     Some((set, rest))
 }
 
-/// Adds the tokens that `each` hands to its sink: how many bytes they take, and each with a NUL
-/// behind it, which no token has.
+/// Adds the tokens that `each` passes to its sink: the number of their bytes, then each token with
+/// a NUL behind it. No token has a NUL.
 pub fn add_tokens(message: &mut Vec<u8>, each: impl FnOnce(&mut dyn FnMut(&str))) {
     let start = message.len();
     message.extend(0u64.to_le_bytes());
@@ -89,7 +89,7 @@ pub fn add_tokens(message: &mut Vec<u8>, each: impl FnOnce(&mut dyn FnMut(&str))
     message[start..start + size_of::<u64>()].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The tokens that a message begins with, and what follows them. `None` if they are none.
+/// The tokens that a message begins with, and what follows them. `None` if it is malformed.
 pub fn tokens(message: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = message.split_first_chunk()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -97,7 +97,7 @@ pub fn tokens(message: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(tokens).ok()?, rest))
 }
 
-/// TIDs as a message has them.
+/// A message of TIDs.
 pub fn message_of(tids: impl Iterator<Item = u64>) -> Vec<u8> {
     tids.flat_map(tid_bytes).collect()
 }
@@ -111,11 +111,11 @@ pub fn postings(message: &[u8]) -> impl Iterator<Item = (u32, u64)> + '_ {
     })
 }
 
-/// The most line pointers of a page of 32 kB, and more.
+/// More than the line pointers that fit on a page of 32 kB.
 const MOST_OFFSETS: u16 = 1 << 13;
 
-/// Raises an ERROR for rows that no table has: their places would take memory without end. `all`
-/// are numbers of rows, and so many bytes may be taken.
+/// Raises an ERROR for rows that no table can have: their places would need memory without limit.
+/// `all` are numbers of rows, and the places may take `bytes` bytes.
 pub fn expect_tids(all: &[u64], bytes: usize) {
     let mut last: HashMap<usize, usize> = HashMap::new();
     for &number in all {
@@ -124,7 +124,7 @@ pub fn expect_tids(all: &[u64], bytes: usize) {
         let last = last.entry(row::table(number)).or_default();
         *last = (*last).max(page as usize);
     }
-    // A page has rows, or takes 8 bytes for nothing.
+    // Even a page without rows takes 8 bytes.
     let needed: usize = last.values().map(|page| (page + 2) * size_of::<u64>()).sum();
     if needed > bytes {
         raise(

@@ -1,14 +1,15 @@
-//! Tables whose parts lie on other servers: partitions that are foreign tables of postgres_fdw.
+//! Tables with parts on other servers: partitions that are foreign tables of postgres_fdw.
 //!
-//! The server that is asked compares the rows. Fingerprints come to it. Of texts come the keys that
-//! each part's own index has: 4 bytes and a TID of 6 for each band of a row, and the sets of
-//! shingles of rows that share keys. Texts stay where they are: their servers cut them. Of passages
-//! come their keys, as many bytes each, and the tokens of rows that share some.
+//! The server to which the caller is connected compares the rows. For fingerprints, parts send
+//! these. For texts, they send the keys of their own indexes, 4 bytes and a TID of 6 for each band
+//! of a row, and the sets of shingles of rows that share keys. Texts stay on their servers, which
+//! cut them. For passages, parts send keys of as many bytes, and the tokens of rows that share
+//! some.
 //!
-//! [`link`] is the way to a part, [`parts`] what there is, [`served`] what a part's server answers
-//! in [`messages`], [`texts`] what the work of [`simhash_core::whole::sharing`] asks for,
-//! [`passages`] that of [`simhash_core::passages::whole`], [`fingerprints`] the rows of
-//! [`simhash_core::whole::join`].
+//! Modules: [`link`] (the connection to a part), [`parts`] (the parts of a table), [`served`] (the
+//! answers of a part's server), [`messages`] (their format), [`texts`], [`passages`] and
+//! [`fingerprints`] (the rows for [`simhash_core::whole::sharing`],
+//! [`simhash_core::passages::whole`] and [`simhash_core::whole::join`]).
 
 pub mod fingerprints;
 pub mod link;

@@ -1,4 +1,4 @@
-//! The parts of a table: its partitions, where each of them is, and the index there.
+//! The parts of a table: its partitions, the server of each, and the index there.
 
 use std::rc::Rc;
 
@@ -13,15 +13,15 @@ use crate::catalog::names::{qualified_name, relation_name};
 use crate::catalog::rights::{check_rows_are_all, check_select};
 use crate::error::raise;
 
-/// A partition of the table that was named, or that table.
+/// A partition of the named table, or that table itself.
 pub struct Part {
     pub table: pg_sys::Oid,
     pub link: Link,
-    /// What errors call its place.
+    /// The part's name in errors.
     name: String,
     /// The schema of the extension there, quoted.
     schema: String,
-    /// The index that serves there, as a literal.
+    /// The suitable index there, as a literal.
     index: String,
     /// The bytes of that index.
     pub bytes: usize,
@@ -35,21 +35,22 @@ pub struct Parts {
     call: Option<Call>,
 }
 
-/// What the indexes of parts are of.
+/// What the indexes of parts must be of.
 #[derive(Clone, Copy)]
 pub enum Wanted {
     /// Texts, for a similarity.
     Texts(f64),
-    /// Passages of so many words, or of as many as the indexes say.
+    /// Passages of so many words, or of as many as the indexes have.
     Passages(Option<usize>),
     Fingerprints,
 }
 
-/// How a part's index makes keys, and sets or tokens, in lines, or which fingerprints it has.
+/// All that decides which keys, and which sets or tokens, a part's index has, in lines; or the
+/// width of its fingerprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Recipe(Vec<String>);
 
-/// An index of a part that serves.
+/// A suitable index of a part.
 struct Serving {
     index: String,
     recipe: Recipe,
@@ -57,17 +58,17 @@ struct Serving {
     body: String,
 }
 
-/// Where a partition is, and what it is called there.
+/// A partition, its server, and its name there.
 struct Lying {
     table: pg_sys::Oid,
-    /// `None`: here.
+    /// `None` for this server.
     server: Option<String>,
     relation: String,
 }
 
 impl Part {
-    /// A call of a function of the extension that yields messages, with the index as its first
-    /// argument.
+    /// A query for the messages of one of the extension's functions, which takes the index as its
+    /// first argument.
     pub fn messages(&self, function: &str, arguments: &str) -> String {
         let Self { schema, index, .. } = self;
         format!("SELECT message FROM {schema}.{function}({index}::regclass{arguments}) AS message")
@@ -75,15 +76,15 @@ impl Part {
 }
 
 impl Parts {
-    /// Whether a relation is a table that may have parts on other servers, and no index.
+    /// Whether a relation is a table that may have parts on other servers, and not an index.
     pub fn are_of(relation: pg_sys::Oid) -> bool {
         // SAFETY: a catalogue look-up.
         let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
         matches!(kind, pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE)
     }
 
-    /// Those of a table. Raises an ERROR unless the caller may read all its rows, and each part has
-    /// one index that makes the same keys.
+    /// The parts of a table. Raises an ERROR unless the caller may read all its rows, and the parts
+    /// have indexes that make the same keys.
     pub fn of(table: pg_sys::Oid, wanted: Wanted) -> Self {
         let Some(name) = qualified_name(table) else { raise_is_gone() };
         let shown = std::ffi::CString::new(relation_name(table)).unwrap_or_default();
@@ -111,7 +112,8 @@ impl Parts {
         if call.is_some() {
             hold_snapshots(&name);
         }
-        // Of several indexes, one that all parts have, or the first one.
+        // Of several indexes, the first one whose recipe all parts have; if there is none, the
+        // first one.
         let alike = found.first().and_then(|(_, serving)| {
             let has =
                 |all: &[Serving], recipe: &Recipe| all.iter().any(|other| other.recipe == *recipe);
@@ -145,7 +147,7 @@ impl Parts {
         expect(Layout::of(self.recipe.number()))
     }
 
-    /// How many words a passage has that the indexes find.
+    /// How many words a passage has for the indexes.
     pub fn words(&self) -> usize {
         self.recipe.number() as usize
     }
@@ -155,12 +157,12 @@ impl Parts {
         self.recipe.number() as u32
     }
 
-    /// The tables, whose places are parts of the numbers of their rows.
+    /// The tables. A table's place in this list is part of its rows' numbers.
     pub fn tables(&self) -> Rc<[pg_sys::Oid]> {
         self.parts.iter().map(|part| part.table).collect()
     }
 
-    /// Sends all parts a query, and then hands on what each of them answers.
+    /// Sends all parts a query, and then calls `each` with the messages that they answer.
     pub fn ask_all(
         &mut self,
         query: impl Fn(usize, &Part) -> Option<String>,
@@ -182,16 +184,16 @@ impl Parts {
     }
 }
 
-/// Reads from each server through postgres_fdw, whose transaction there keeps what it sees until
-/// the transaction here ends. So a row that is found later can be deleted by its ctid: what is seen
-/// now stays where it is, and nothing else is deleted.
+/// Reads from each server through postgres_fdw, whose transaction there keeps its snapshot until
+/// the transaction here ends. Until then, no TID that is found later can be reused, and a DELETE by
+/// ctid hits the same row.
 fn hold_snapshots(table: &str) {
-    // Asked of the table, whose rights count, each partition looks for one TID.
+    // The query is on the table, whose privileges count. Each partition looks up one TID.
     let query = format!("SELECT count(*)::text AS rows FROM {table} WHERE ctid = '(0,1)'");
     Link::here().ask(&query, &["rows"]);
 }
 
-/// The partitions of a table that have rows, here and elsewhere, in the order of their OIDs.
+/// The partitions of a table that have rows, here and on other servers, in the order of their OIDs.
 fn lying(name: &str) -> Vec<Lying> {
     let query = format!(
         "SELECT c.oid::text AS partition, s.srvname::text AS server, w.fdwname::text AS wrapper, \
@@ -230,7 +232,8 @@ fn lying(name: &str) -> Vec<Lying> {
 }
 
 impl Part {
-    /// The indexes of a part that serve, that of the greatest number first: it has the fewest keys.
+    /// The suitable indexes of a part. The one with the greatest similarity, or number of words,
+    /// comes first: it has the fewest keys.
     fn find(
         table: pg_sys::Oid,
         mut link: Link,
@@ -281,11 +284,11 @@ impl Part {
     }
 }
 
-/// What an index `i` of pg_index has to be.
+/// The condition for an index `i` of pg_index.
 const SERVES: &str = "i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 \
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = i.indrelid)";
 
-/// Raises 55000 for a part without an index that serves, and says why one that is there does not.
+/// Raises 55000 for a part without a suitable index, and says why an existing one is not.
 fn raise_no_index(link: &mut Link, of_table: &str, name: &str, wanted: Wanted) -> ! {
     let others = format!(
         "SELECT c.relname::text AS index, CASE WHEN NOT i.indisvalid THEN 'is not valid' \
@@ -304,8 +307,8 @@ fn raise_no_index(link: &mut Link, of_table: &str, name: &str, wanted: Wanted) -
     )
 }
 
-/// The schema of the extension where a part is, quoted. Raises 55000 unless it is the version of
-/// here.
+/// The schema of the extension where a part is, quoted. Raises 55000 unless the extension has this
+/// server's version.
 fn schema_of_extension(link: &mut Link, name: &str) -> String {
     let query = "SELECT quote_ident(n.nspname) AS schema, e.extversion AS version \
                  FROM pg_catalog.pg_extension e \
@@ -332,19 +335,19 @@ fn schema_of_extension(link: &mut Link, name: &str) -> String {
 }
 
 impl Recipe {
-    /// Of what a part says, and the column or expression of its index.
+    /// From a part's answer, and the column or expression of its index.
     fn of(lines: &str, body: &str) -> Self {
         Self(lines.splitn(4, '\n').chain([body]).map(str::to_owned).collect())
     }
 
-    /// The least similarity that it serves, or the width.
+    /// The least similarity that the index serves, the number of words, or the width.
     fn number(&self) -> f64 {
         self.0.first().and_then(|number| number.parse().ok()).unwrap_or(f64::INFINITY)
     }
 }
 
 impl Wanted {
-    /// As `simhash_part_recipe` takes it.
+    /// The argument of `simhash_part_recipe`.
     fn content(self) -> &'static str {
         match self {
             Self::Texts(_) => "texts",
@@ -384,7 +387,7 @@ impl Wanted {
         }
     }
 
-    /// Raises an ERROR unless two parts have the same keys, made by what is here.
+    /// Raises an ERROR unless two parts have the same keys, by the rules of this server.
     fn check_alike(self, (first, expected): &(String, Recipe), (part, recipe): (&str, &Recipe)) {
         let lines: &[&str] = match self {
             Self::Texts(_) => {
@@ -427,7 +430,7 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// Which line of a recipe says what values are made by.
+/// The line of a recipe that says by which rules values are made.
 const VALUES_LINE: &str = "values";
 
 fn raise_is_gone() -> ! {

@@ -1,4 +1,4 @@
-//! What copied passages are found by, of texts on several servers: their keys, and their tokens.
+//! The keys and tokens of texts on several servers, by which copied passages are found.
 
 use simhash_core::passages::whole::Rows;
 use simhash_core::whole::sharing;
@@ -12,7 +12,7 @@ use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
 
 impl ServerTexts {
-    /// Sends for the tokens of those that wait.
+    /// Requests the tokens of a part's rows that wait.
     fn send_for_tokens(&mut self, part: usize) {
         self.take_in(part);
         let waiting = self.tokens.waiting[part].iter();
@@ -23,7 +23,7 @@ impl ServerTexts {
         part.link.send(part.messages("simhash_part_tokens", &format!(", {roots}, {most}")));
     }
 
-    /// Takes in what came of those that wait: the first ones, or all.
+    /// Receives tokens of a part's rows that wait: of the first ones, or of all.
     fn receive_tokens(&mut self, part: usize) {
         let Self { parts, places, moved, tokens, .. } = self;
         parts.parts[part].link.receive(&mut |mut message| {
@@ -80,7 +80,7 @@ impl Rows for ServerTexts {
         let mut tokens = self.tokens.take(place);
         if tokens.is_none() {
             let part = row::table(self.places.number(place));
-            // Where many came that are not read yet, it comes alone.
+            // If many received tokens are unread, those of this row are requested alone.
             let is_alone = self.tokens.bytes > work_mem() / SHARE;
             let others = self.tokens.put_first(part, place, is_alone);
             self.send_for_tokens(part);

@@ -1,5 +1,5 @@
-//! What the server of a part says of it: how its index makes keys, which rows have keys, the keys,
-//! and what is made of texts: sets of shingles or tokens; or the fingerprints.
+//! The answers of a part's server: how its index makes keys, which rows have keys, the keys, what
+//! is made of texts (sets of shingles or tokens), and the fingerprints.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
@@ -28,10 +28,10 @@ use crate::error::raise;
 use crate::storage::{self, check_for_interrupts, family, with_block_key_type};
 use crate::types::tid;
 
-/// A message ends behind so many bytes.
+/// About how many bytes a message has at most.
 const MESSAGE: usize = 1 << 20;
 
-/// An index of one table, without scopes.
+/// The target of an index on one table, without scopes. Raises 0A000 for any other.
 fn part(index: pg_sys::Oid, content: Content) -> Target {
     let target = Target::new(index, content);
     let opened = target.open();
@@ -52,7 +52,7 @@ fn part(index: pg_sys::Oid, content: Content) -> Target {
     target
 }
 
-/// What an index of texts or passages has.
+/// Whether an index is of texts or of passages.
 fn content_of(index: pg_sys::Oid) -> Content {
     let opened = Opened::new(index, pg_sys::AccessShareLock);
     // SAFETY: the index is open.
@@ -60,13 +60,13 @@ fn content_of(index: pg_sys::Oid) -> Content {
     if kind == Kind::Passages { Content::Passages } else { Content::Texts }
 }
 
-/// An index of texts or passages.
+/// The target of an index of texts or passages.
 fn part_of_texts(index: pg_sys::Oid) -> Target {
     part(index, content_of(index))
 }
 
-/// All that decides which keys, sets or tokens an index has of a text, in lines; or of fingerprints
-/// the width. Raises an ERROR for an index of something else.
+/// All that decides which keys, sets or tokens an index has of a text, in lines; for fingerprints,
+/// their width. Raises an ERROR for an index of something else.
 pub fn recipe(index: pg_sys::Oid, content: &str) -> String {
     let content = match content {
         "texts" => Content::Texts,
@@ -129,7 +129,7 @@ pub fn rows(index: pg_sys::Oid, with_keys: bool) -> Vec<Vec<u8>> {
     messages.collect()
 }
 
-/// The roots of the chains of versions, in the order of the versions.
+/// The roots of these versions' HOT chains, in the same order.
 pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
     let target = part_of_texts(index);
     let mut numbers: Vec<u64> = tids(versions).collect();
@@ -137,8 +137,8 @@ pub fn roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
     numbers.iter().flat_map(|&number| tid_bytes(row::tid(number))).collect()
 }
 
-/// The postings whose bits are in a range: the bits, and a TID, in the order of bits. Of texts only
-/// those of the first so many bands.
+/// The postings with bits in a range: their bits and TIDs, in the order of the bits. For texts,
+/// only those of the first so many bands.
 pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<Vec<u8>> {
     let content = content_of(index);
     let target = part(index, content);
@@ -160,7 +160,7 @@ pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<
     messages
 }
 
-/// The rows of a part, by the roots of their chains.
+/// The rows of a part, by the roots of their HOT chains.
 struct Roots<'a> {
     one: &'a Opened,
     reader: Reader,
@@ -171,11 +171,11 @@ impl<'a> Roots<'a> {
     /// # Safety
     /// The relations are open while this is used.
     unsafe fn new(one: &'a Opened) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the relations open while this is used.
         Self { one, reader: unsafe { Reader::new(one) }, pages: 0 }
     }
 
-    /// What `read` makes of a row's visible version and its text. `None` if there is none.
+    /// Calls `read` with a row's visible version and its text. `None` if there is none.
     fn with_text<T>(&mut self, root: u64, read: impl FnOnce(u64, &str) -> T) -> Option<T> {
         check_for_interrupts();
         if tid::parts(root).0 >= self.pages {
@@ -185,7 +185,7 @@ impl<'a> Roots<'a> {
                 pg_sys::RelationGetNumberOfBlocksInFork(self.one.heap, main)
             };
         }
-        // What lay behind the end when keys were read is gone.
+        // If the heap ends before the row's page, the row was removed after its keys were read.
         let is_there = tid::parts(root).0 < self.pages;
         let visible = if is_there { self.reader.visible(root) } else { None }?;
         // SAFETY: the row is in its slot.
@@ -193,7 +193,7 @@ impl<'a> Roots<'a> {
     }
 }
 
-/// What is said of rows, of so many bytes at most, or of one row.
+/// The answer about rows: about `most` bytes at most, but one row at least.
 struct Answer {
     messages: Vec<Vec<u8>>,
     last: Vec<u8>,
@@ -202,7 +202,8 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether it has room for nothing more, behind a row.
+    /// Called after each row. Whether there is no room for another one; if there is, begins a new
+    /// message when the last one is full.
     fn is_full(&mut self) -> bool {
         if self.bytes + self.last.len() >= self.most {
             return true;
@@ -220,9 +221,10 @@ impl Answer {
     }
 }
 
-/// For each row, by the root of its chain: the visible version, or 0 if there is none, or no text;
-/// a hash of the text; and with `with_sets` its set of shingles. Which numbers must agree is what
-/// the index says, if it is not given. Rows behind so many bytes are left out, but never the first.
+/// For each row, by the root of its HOT chain: the visible version, or 0 if there is none or it has
+/// no text; a hash of the text; and with `with_sets` its set of shingles. `numbers` says which
+/// numbers in texts must agree; by default the index says it. After `most` bytes, the other rows
+/// are left out.
 pub fn texts(
     index: pg_sys::Oid,
     roots: &[u8],
@@ -263,8 +265,8 @@ pub fn texts(
     answer.finish()
 }
 
-/// For each row, as [`texts`] has it: the visible version, or 0, and the tokens that passages are
-/// of. Rows behind so many bytes are left out, as there.
+/// For each row, as in [`texts`]: the visible version, or 0, and the tokens that passages are made
+/// of. After `most` bytes, the other rows are left out.
 pub fn tokens(index: pg_sys::Oid, roots: &[u8], most: usize) -> Vec<Vec<u8>> {
     let target = part(index, Content::Passages);
     let opened = target.open();

@@ -1,8 +1,8 @@
-//! The rows of a table whose parts lie on several servers: their keys, and what is made of their
-//! texts there.
+//! The rows of a table with parts on several servers: their keys, and what is made of their texts
+//! there.
 //!
-//! Each part answers one query at a time. What is sent ahead, keys of the next range or the sets of
-//! a round, is taken in before the part is asked for something else.
+//! Each part answers one query at a time. The answer to a query that was sent ahead, for keys of
+//! the next range or for sets of a round, is received before the part is sent another one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -22,41 +22,41 @@ use crate::error::reserve;
 use crate::guc::work_mem;
 use crate::storage::check_for_interrupts;
 
-/// Rows of parts, in an order.
+/// Rows of parts, in order.
 pub struct ServerTexts {
     pub parts: Parts,
     pub places: Places,
-    /// Which bands count, unless keys are no bands'.
+    /// The bands that count. `None` if keys are of no bands, as those of passages.
     pub bands: Option<Bands>,
     pub numbers: Option<Numbers>,
-    /// The visible versions of rows that are not the roots of their chains.
+    /// The visible versions of rows by the roots of their HOT chains, where these are others.
     pub moved: HashMap<u64, u64>,
-    /// What passages are of.
+    /// The tokens of texts, for passages.
     pub(super) tokens: Tokens,
-    /// Hashes of texts that are asked for next.
+    /// Hashes of texts that will be requested next, by place.
     expected: HashMap<u32, Option<u128>>,
-    /// Sets that are asked for next.
+    /// Sets that will be requested next, by place.
     sets: HashMap<u32, Option<ShingleSet>>,
-    /// Sets that were made, by the numbers of their rounds.
+    /// Sets that were received, by the numbers of their rounds.
     rounds: HashMap<u32, Vec<(u32, Option<ShingleSet>)>>,
     last_round: u32,
-    /// By part: which sets were sent for.
+    /// By part: the sets that were requested and not yet received.
     sent: Vec<Option<Sent>>,
 }
 
-/// Sets that were sent for: of these rows and places, in this order.
+/// A request for the sets of these rows and places, in this order.
 struct Sent {
     round: u32,
     rows: VecDeque<(u32, u32)>,
 }
 
-/// So many texts are expected together.
+/// How many texts are expected together.
 pub(super) const TOGETHER: usize = 1 << 12;
 
-/// All parts send this share of memory at once.
+/// All parts together send simhash.work_mem divided by this at once.
 pub(super) const SHARE: usize = 8;
 
-/// So many texts are hashed by a query.
+/// How many texts one query hashes.
 const HASHED: usize = 1 << 13;
 
 impl ServerTexts {
@@ -98,8 +98,8 @@ impl ServerTexts {
         numbers
     }
 
-    /// Replaces the versions of rows by the roots of their chains. Returns the versions by the
-    /// roots, where they are others.
+    /// Replaces versions by the roots of their HOT chains. Returns the replaced versions by their
+    /// roots.
     pub fn find_roots(parts: &mut Parts, numbers: &mut [u64]) -> HashMap<u64, u64> {
         let mut of_part: Vec<Vec<usize>> = parts.parts.iter().map(|_| Vec::new()).collect();
         for (i, &number) in numbers.iter().enumerate() {
@@ -142,25 +142,26 @@ impl ServerTexts {
         self.moved.get(&number).copied().unwrap_or(number)
     }
 
-    /// Closes the connections: nothing more is asked for.
+    /// Closes the connections. Nothing more can be requested.
     pub fn end(&mut self) {
         self.sent.iter_mut().for_each(|sent| *sent = None);
         self.parts.end();
     }
 
-    /// So many bytes of sets or tokens a part sends at once, or those of one text.
+    /// How many bytes of sets or tokens a part sends at once; a single text may have more.
     pub(super) fn bytes_at_once(&self) -> usize {
         work_mem() / SHARE / self.parts.parts.len().max(1)
     }
 
-    /// Takes in all that a part was asked for ahead.
+    /// Receives all that was requested from a part ahead.
     pub(super) fn take_in(&mut self, part: usize) {
         while self.sent[part].is_some() {
             self.take_some(part);
         }
     }
 
-    /// Takes in the next sets that a part was asked for, and sends for the others.
+    /// Receives the next sets that were requested from a part. Requests the others again, unless
+    /// the round was given up.
     fn take_some(&mut self, part: usize) {
         let Some(Sent { round, mut rows }) = self.sent[part].take() else { return };
         let (asked, mut made) = (rows.len(), Vec::new());
@@ -182,7 +183,7 @@ impl ServerTexts {
         }
     }
 
-    /// Sends for the sets of rows of a part, of which at least one comes.
+    /// Requests the sets of rows from a part, which sends at least one.
     fn send_for(&mut self, part: usize, round: u32, rows: VecDeque<(u32, u32)>) {
         self.take_in(part);
         let places = rows.iter().map(|&(_, place)| place);
@@ -205,7 +206,8 @@ impl ServerTexts {
             .messages("simhash_part_texts", &format!(", {asked}, {with_sets}, '{numbers}', {most}"))
     }
 
-    /// Postings of a range of keys of all parts, by keys: their bits, and the numbers of rows.
+    /// Receives the postings of a range of keys from all parts, sorted: their bits and rows'
+    /// numbers.
     fn receive_keys(&mut self) -> Vec<(u32, u64)> {
         let mut postings = Vec::new();
         for (place, part) in self.parts.parts.iter_mut().enumerate() {
@@ -217,12 +219,13 @@ impl ServerTexts {
         }
         check_for_interrupts();
         postings.sort_unstable();
-        // One that moved within its index may have come twice.
+        // A posting that moved within its index may have been sent twice.
         postings.dedup();
         postings
     }
 
-    /// Calls `each` with what is stored of a key, and the places of its rows, until it says false.
+    /// Calls `each` with the stored bits of each key that several rows have, and the places of
+    /// these rows, until it returns false.
     pub(super) fn each_key_of_parts(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
         for part in 0..self.sent.len() {
             self.take_in(part);
@@ -231,13 +234,13 @@ impl ServerTexts {
         let rows = self.places.len() as usize;
         let (end, postings) = match self.bands {
             Some(Bands { layout, count }) => {
-                // Bands divide the numbers of keys among themselves. The first bits of a key may
-                // be those of the band before.
+                // Bands share the numbers of keys evenly. The first keys of a band may have the
+                // same 32 bits as the last ones of the band before, so one number more is read.
                 let all = layout.bands.max(1) as u64;
                 let end = ((1 << u32::BITS) * count as u64).div_ceil(all) + 1;
                 (end.min(1 << u32::BITS), rows * count)
             }
-            // About.
+            // An estimate, by the size of the indexes.
             None => {
                 let bytes: usize = self.parts.parts.iter().map(|part| part.bytes).sum();
                 (1 << u32::BITS, bytes / 8)
@@ -258,7 +261,7 @@ impl ServerTexts {
                 places.clear();
                 places.extend(equal.iter().filter_map(|&(_, number)| self.places.get(number)));
                 if !each(equal[0].0, &mut places) {
-                    // What was sent for is not asked for again.
+                    // Discards the keys that were requested ahead.
                     self.parts.parts.iter_mut().for_each(|part| part.link.receive(&mut |_| ()));
                     return;
                 }
@@ -278,10 +281,10 @@ impl ServerTexts {
     }
 }
 
-/// So many roots are found by a query.
+/// How many roots one query finds.
 const ROOTS: usize = 1 << 16;
 
-/// What a part says of a row.
+/// A part's answer about a row.
 struct Read<'a> {
     /// Its visible version, or 0.
     visible: u64,
@@ -290,7 +293,7 @@ struct Read<'a> {
     rest: &'a [u8],
 }
 
-/// What a message begins with, and what follows it.
+/// The row that a message begins with, and what follows it. `None` if the message is malformed.
 fn read_text(message: &[u8], with_set: bool) -> Option<Read<'_>> {
     let (tid, rest) = message.split_at_checked(TID)?;
     let visible = tids(tid).next()?;
@@ -306,7 +309,7 @@ fn read_text(message: &[u8], with_set: bool) -> Option<Read<'_>> {
     Some(Read { visible, digest, set, rest })
 }
 
-/// Notes the version whose text was read last: what is reported is what was compared.
+/// Notes the version whose text was read last, so that the reported version is the compared one.
 pub(super) fn note_version(moved: &mut HashMap<u64, u64>, number: u64, part: usize, visible: u64) {
     let visible = row::number(part, visible);
     if visible == number {

@@ -1,15 +1,14 @@
-//! Tokens that parts send ahead of being read.
+//! Tokens that parts send before they are read.
 
 use std::collections::{HashMap, VecDeque};
 
 /// The tokens of texts that are read next.
 pub(super) struct Tokens {
-    /// Those that came, as a message has them. `None` for rows that are gone.
+    /// Received tokens, as in a message. `None` for rows that are gone.
     came: HashMap<u32, Option<Box<str>>>,
-    /// How many bytes they are.
+    /// The bytes of the received tokens.
     pub(super) bytes: usize,
-    /// By part: those that are expected and did not come yet, in the order in which they are asked
-    /// for.
+    /// By part: rows whose tokens are expected and not yet received, in the order of the request.
     pub(super) waiting: Vec<VecDeque<u32>>,
 }
 
@@ -19,8 +18,8 @@ impl Tokens {
         Self { came: HashMap::new(), bytes: 0, waiting }
     }
 
-    /// These are read next, in this order, and those that were expected before are not. What came
-    /// of the first ones stays, up to so many bytes.
+    /// Notes which rows are read next, in this order, instead of those expected before. Tokens
+    /// received for the first of them stay, up to about `most` bytes.
     pub(super) fn expect(&mut self, places: &[u32], most: usize, part_of: impl Fn(u32) -> usize) {
         let mut before = std::mem::take(&mut self.came);
         self.bytes = 0;
@@ -36,12 +35,13 @@ impl Tokens {
         }
     }
 
-    /// Whether a part has some to send.
+    /// Whether rows of a part are waiting.
     pub(super) fn waits(&self, part: usize) -> bool {
         !self.waiting[part].is_empty()
     }
 
-    /// Puts one that is read right now before those that wait. Returns these if it comes alone.
+    /// Puts a row that is read right now before those that wait. If it comes alone, returns the
+    /// others.
     pub(super) fn put_first(&mut self, part: usize, place: u32, is_alone: bool) -> VecDeque<u32> {
         let waiting = &mut self.waiting[part];
         waiting.retain(|&other| other != place);

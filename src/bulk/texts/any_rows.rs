@@ -1,4 +1,4 @@
-//! Rows of texts, wherever they are.
+//! Rows of texts, either in tables of this server or in parts on several servers.
 
 use simhash_core::passages::whole;
 use simhash_core::sets::shingles::ShingleSet;
@@ -12,7 +12,7 @@ pub enum AnyRows<'a> {
     Servers(&'a mut ServerTexts),
 }
 
-/// A call of the same method of whichever it is.
+/// Calls the method of a trait on the variant at hand.
 macro_rules! either {
     ($trait:path, $self:ident.$method:ident($($argument:expr),*)) => {
         match $self {

@@ -1,8 +1,8 @@
 //! Parallel workers that cut texts into sets of shingles, which is half of the work, while the
 //! leader reads texts and compares sets.
 //!
-//! A worker is sent texts, and sends their sets back. It reads no table and no catalogue, so it
-//! needs no snapshot, no lock and no rights, and temporary tables can have workers too.
+//! A worker receives texts and sends back their sets. It reads no table and no catalogue, so it
+//! needs no snapshot, lock or privileges, and works for temporary tables, too.
 
 use std::ffi::CStr;
 
@@ -27,13 +27,13 @@ mod chunk {
     pub const QUERY: u64 = CONFIG + 2;
 }
 
-/// Bytes of a queue: what a worker has to do while the leader does other work, and has done. Each
-/// worker has two.
+/// The bytes of a queue. Each worker has two, one for texts and one for sets, so that it goes on
+/// while the leader is busy.
 const QUEUE: usize = 2 << 20;
-/// About so many bytes of texts are sent at a time.
+/// About how many bytes of texts are sent at a time.
 const PARCEL: usize = 16 << 10;
 
-/// The leader's workers. An error ends them with the transaction.
+/// The leader's workers. After an ERROR, the abort of the transaction ends them.
 pub struct Cutters {
     context: *mut pg_sys::ParallelContext,
     workers: Vec<Worker>,
@@ -44,32 +44,31 @@ pub struct Cutters {
 struct Worker {
     texts: *mut pg_sys::shm_mq_handle,
     sets: *mut pg_sys::shm_mq_handle,
-    /// A message that did not fit into the queue, or nothing.
+    /// A message that has not yet fitted into the queue, or nothing.
     message: Vec<u8>,
     /// Whether it did not fit the last time.
     is_full: bool,
-    /// How many messages it has not answered.
+    /// How many messages the worker has not answered.
     busy: usize,
 }
 
 impl Worker {
-    /// Sends its message, or goes on with that. False if it does not fit yet.
+    /// Sends the message, or the rest of it. False if it does not fit yet.
     fn send(&mut self) -> bool {
         // SAFETY: the leader's context exists until the end, and so do its queues. A message that
         // did not fit is sent again as it is.
         let sent = unsafe { compat::send(self.texts, &self.message, false) };
         if sent == Sent::All {
             self.message.clear();
-            // That of a long text is not held.
+            // Frees the memory of a long text's message.
             self.message.shrink_to(2 * PARCEL);
         }
-        // The error of one that has ended comes when its sets are asked for.
+        // The error of a worker that has ended is raised when its sets are received.
         sent == Sent::All
     }
 }
 
-/// What is sent next: rows and texts are appended to a message of a round, up to about so many
-/// bytes.
+/// Fills messages: appends rows of one round and their texts, up to about `bytes` bytes.
 pub trait Source {
     fn fill(&mut self, bytes: usize, message: &mut Vec<u8>);
 }
@@ -84,7 +83,7 @@ impl Cutters {
             (chunk::QUERY, query.len()),
         ];
         let fill = |toc| {
-            // SAFETY: the chunks are of these sizes, and nobody has the queues yet.
+            // SAFETY: the chunks are of these sizes, and no worker has attached to the queues yet.
             unsafe {
                 let to = find::<u8>(toc, chunk::CONFIG);
                 copy(config.as_bytes(), to);
@@ -112,8 +111,8 @@ impl Cutters {
         }
     }
 
-    /// Sends as much as fits into the queues, to whoever has the least to do. What did not fit
-    /// before goes first: its worker may be waiting for the rest of it.
+    /// Sends as much as fits into the queues, always to the worker that has the fewest messages to
+    /// answer. Messages that did not fit before go first: a worker may be waiting for the rest.
     pub fn send(&mut self, source: &mut impl Source) {
         for worker in &mut self.workers {
             worker.is_full = !worker.message.is_empty() && !worker.send();
@@ -130,12 +129,12 @@ impl Cutters {
         }
     }
 
-    /// Takes a message of a worker, if one has come. `take` is given the number of its round, and
-    /// its rows and sets.
+    /// Receives at most one message of each worker. `take` gets the rows and sets of each, with the
+    /// number of its round. False if there was no message.
     pub fn receive(&mut self, mut take: impl FnMut(u32, u32, ShingleSet)) -> bool {
         let mut any = false;
         for worker in self.workers.iter_mut().filter(|worker| worker.busy > 0) {
-            // SAFETY: as in `send`.
+            // SAFETY: the leader's context exists until the end, and so do its queues.
             let Some(message) = (unsafe { received(self.context, worker.sets) }) else { continue };
             let Some((round, mut rest)) = parcel::round(message) else { lost(NOT_SETS) };
             while !rest.is_empty() {
@@ -149,12 +148,12 @@ impl Cutters {
         any
     }
 
-    /// Whether there are messages that have not been answered.
+    /// Whether there are unanswered messages.
     pub fn are_busy(&self) -> bool {
         self.workers.iter().any(|worker| worker.busy > 0)
     }
 
-    /// Waits for a message, or for any other reason to go on.
+    /// Waits for a message, for another event of the latch, or for the timeout.
     pub fn wait(&mut self) {
         // SAFETY: the context exists until the end.
         unsafe { wait(self.context, &mut self.expected, Some(PATIENCE)) };
@@ -162,8 +161,8 @@ impl Cutters {
     }
 }
 
-/// After so many milliseconds the leader looks again. Reading a text may wait for a page, and that
-/// wait may take the news that a queue has room.
+/// The timeout, in milliseconds. While the leader reads a text it may wait for a page, and that
+/// wait may consume the event of a queue that has room again.
 const PATIENCE: std::ffi::c_long = 10;
 
 const NOT_SETS: &str = "sent a message that is none";
@@ -172,7 +171,7 @@ impl Drop for Cutters {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: the context exists, and the queues are not used any more. A worker ends when
-            // it finds that the leader has left.
+            // it finds that the leader has detached.
             unsafe {
                 for worker in &self.workers {
                     pg_sys::shm_mq_detach(worker.texts);
@@ -185,19 +184,19 @@ impl Drop for Cutters {
     }
 }
 
-/// Where a worker's queues are: that of texts, and that of sets.
+/// The queues of a worker: that of texts, and that of sets.
 ///
 /// # Safety
-/// There are more workers than that.
+/// `toc` has the chunk of queues, and these are for more workers than `worker`.
 unsafe fn queues(toc: *mut pg_sys::shm_toc, worker: usize) -> [*mut pg_sys::shm_mq; 2] {
-    // SAFETY: as this function's.
+    // SAFETY: the chunk has two queues for each worker, this one included.
     unsafe {
         let all: *mut u8 = find(toc, chunk::QUEUES);
         [2 * worker, 2 * worker + 1].map(|queue| all.add(queue * QUEUE).cast())
     }
 }
 
-/// A worker's whole life. PostgreSQL calls it by its name.
+/// The worker's entry point, which PostgreSQL looks up by its name.
 #[pgrx::pg_guard]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
@@ -229,7 +228,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
     }
 }
 
-/// Makes the answer to a message of texts. `None` if it is none.
+/// Makes the answer to a message of texts. `None` if the message is malformed.
 fn cut(simhasher: &mut Simhasher, message: &[u8], answer: &mut Vec<u8>) -> Option<()> {
     let (round, mut rest) = parcel::round(message)?;
     parcel::begin(round, answer);

@@ -1,10 +1,10 @@
-//! Whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
+//! Compares whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
 //!
-//! The work is that of [`simhash_core::whole::sharing`]. Here are the rows: [`super::places`] (in
+//! [`simhash_core::whole::sharing`] has the algorithm. Here are the rows: [`super::places`] (in
 //! which order they are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
 //!
-//! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
-//! keys, and half for sets of shingles.
+//! The state of each row comes first out of simhash.work_mem. Half of the rest is for rows that
+//! share keys, half for sets of shingles.
 
 mod any_rows;
 mod cutters;
@@ -46,15 +46,15 @@ pub type Pair = (u64, u64, f64);
 struct Whole {
     read: Read,
     law: Law,
-    /// For rows that share keys, and as much for sets.
+    /// The memory for rows that share keys, and as much for sets.
     memory: usize,
     _progress: Progress,
 }
 
 impl Whole {
-    /// The rows are taken in the order of `keep`, or as they lie in their tables. With
-    /// `others_first` those of the second of two indexes come before. Which numbers must agree is
-    /// what the index says, if it is not given.
+    /// Rows are taken in the order of `keep`, or by table and TID. With `others_first`, the rows of
+    /// the second index precede those of the first. `numbers` says which numbers in texts must
+    /// agree; by default the index says it.
     fn new(
         origin: Origin,
         similarity: f64,
@@ -100,7 +100,8 @@ impl Whole {
         drop(opened);
         let mut moved = HashMap::new();
         if let Some(keep) = keep {
-            // Not with the rights of the tables' owners.
+            // This query runs as the caller, so after the tables, opened as their owners, are
+            // closed.
             (own, moved) = in_order(&target, keep);
         }
         let (first, second) = if others_first { (others, own) } else { (own, others) };
@@ -152,7 +153,7 @@ impl Whole {
     }
 }
 
-/// The memory for rows that share keys, and as much for sets, beside what is known of so many rows.
+/// The memory for rows that share keys, and as much for sets, beside the state of so many rows.
 fn memory_beside(rows: usize, command: Command, progress: &Progress) -> usize {
     check_count(rows);
     progress.expect_rows(rows);
@@ -163,7 +164,7 @@ fn memory_beside(rows: usize, command: Command, progress: &Progress) -> usize {
     }
 }
 
-/// The bytes of what a command notes of each row.
+/// The bytes of a command's result for each row.
 fn of_result(command: Command) -> usize {
     match command {
         Command::Duplicates => size_of::<u32>() + size_of::<f64>(),
@@ -237,16 +238,16 @@ pub struct Pairs {
     pairs: sharing::Pairs,
     batch: Vec<Same>,
     next: usize,
-    /// The rows of the pair of classes that is in turn, and the next two.
+    /// The rows of the present pair of classes; `at` is the next pair of these rows.
     left: Vec<u32>,
     right: Vec<u32>,
-    /// Both are the same class.
+    /// Whether both are the same class.
     is_one: bool,
     at: (usize, usize),
 }
 
 /// All pairs of rows whose texts are near-duplicates. Over servers all are found before the first
-/// one is handed out: while connections are open, nobody else's code runs.
+/// one is returned: while connections are open, no other code of the session may run.
 pub fn pairs(origin: Origin, similarity: f64) -> Box<dyn Iterator<Item = Pair>> {
     let is_here = matches!(origin, Origin::Here(_));
     let pairs = Pairs::new(origin, similarity).into_iter().flatten();
@@ -265,7 +266,7 @@ impl Pairs {
         Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
     }
 
-    /// Goes on to the next pair of classes. False at the end.
+    /// Starts on the next pair of classes. False at the end.
     fn advance(&mut self) -> bool {
         if self.next == self.batch.len() {
             let Self { whole, pairs, batch, .. } = self;
@@ -320,9 +321,9 @@ impl Iterator for Pairs {
     }
 }
 
-/// The rows that the cover in the order of `keep` drops, each with the row that stands for it; of
-/// two tables, the rows of the first that are near one of the second. Which numbers must agree is
-/// what the index says, if it is not given.
+/// The rows that the cover in the order of `keep` drops, each with the kept row that represents it;
+/// for two tables, the rows of the first that are near a row of the second. `numbers` says which
+/// numbers in texts must agree; by default the index says it.
 pub fn duplicates(
     origin: Origin,
     similarity: f64,
@@ -341,12 +342,12 @@ pub fn duplicates(
     }))
 }
 
-/// What a cluster's rows are.
+/// How the rows of a cluster are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linkage {
-    /// Chains of pairs connect them.
+    /// By chains of pairs.
     Chain,
-    /// One stands for all others, as in a cover.
+    /// Each is near the representative, as in a cover.
     Star,
 }
 
@@ -356,13 +357,12 @@ pub struct Member {
     pub row: u64,
     pub representative: u64,
     pub size: usize,
-    /// Of the row to the representative, and the least of the cluster.
+    /// Of the row to the representative; `least` is the least one in the cluster.
     pub similarity: f64,
     pub least: f64,
 }
 
-/// All rows of clusters of two or more. Which numbers must agree is what the index says, if it is
-/// not given.
+/// All rows of clusters of two or more. `numbers` is as for [`duplicates`].
 pub fn clusters(
     origin: Origin,
     similarity: f64,
@@ -384,7 +384,7 @@ pub fn clusters(
     if is_here {
         return Box::new(members);
     }
-    // As pairs.
+    // All are found before the first one is returned, as in `pairs`.
     let numbers = |member: Member| {
         let Member { row, representative, size, similarity, least } = member;
         [row, representative, size as u64, similarity.to_bits(), least.to_bits()]

@@ -1,8 +1,8 @@
-//! What the leader and its workers send each other: texts, and the sets that are made of them.
+//! The messages between the leader and its workers: texts, and the sets made of them.
 //!
-//! A message is a number of the round, then for each row its number, how many bytes or hashes
-//! follow, and these. Before hashes stands what stands for the text's numbers. Numbers are `u32`,
-//! hashes `u64`, in the machine's order.
+//! A message is the number of a round, then for each row its number, the count of bytes or hashes
+//! that follow, and these. Before the hashes comes a `u64` for the numbers in the text. Numbers and
+//! counts are `u32`, hashes `u64`, all in native byte order.
 
 use simhash_core::sets::shingles::ShingleSet;
 
@@ -34,12 +34,12 @@ pub fn add_set(row: u32, set: &ShingleSet, message: &mut Vec<u8>) {
     message.extend(set.hashes().iter().flat_map(|hash| hash.to_ne_bytes()));
 }
 
-/// The number of the round, and what follows it. `None` for a message that is none.
+/// The number of the round, and what follows it. `None` if the message is malformed.
 pub fn round(message: &[u8]) -> Option<(u32, &[u8])> {
     number(message)
 }
 
-/// The next row and its text, and what follows them. `None` if they are none.
+/// The next row and its text, and what follows them. `None` if the message is malformed.
 pub fn text(message: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (row, rest) = number(message)?;
     let (length, rest) = number(rest)?;
@@ -47,7 +47,7 @@ pub fn text(message: &[u8]) -> Option<(u32, &str, &[u8])> {
     Some((row, encoding::utf8(text).ok()?, rest))
 }
 
-/// The next row and its set, and what follows them. `None` if they are none.
+/// The next row and its set, and what follows them. `None` if the message is malformed.
 pub fn set(message: &[u8]) -> Option<(u32, ShingleSet, &[u8])> {
     let (row, rest) = number(message)?;
     let (count, rest) = number(rest)?;

@@ -1,6 +1,6 @@
-//! Whole tables by copied passages: all pairs of rows that share one.
+//! Compares whole tables by copied passages: all pairs of rows that share one.
 //!
-//! The work is that of [`simhash_core::passages::whole`]. Here are the rows.
+//! [`simhash_core::passages::whole`] has the algorithm. Here are the rows.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ use crate::storage::check_for_interrupts;
 /// Two rows by the numbers of their visible versions, and what they share.
 pub type Pair = (u64, u64, Found);
 
-/// A row by the number of the root of its chain of versions, and that of its visible version.
+/// A row, by the number of the root of its HOT chain, and that of its visible version.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub root: u64,
@@ -43,11 +43,11 @@ pub struct Pairs {
     pairs: whole::Pairs,
     most: Option<usize>,
     command: Command,
-    /// Of the indexes here.
+    /// For indexes of this server: finds an example of a run that is left out.
     winnower: Option<Winnower>,
     batch: std::vec::IntoIter<Found>,
     is_done: bool,
-    /// Whether it was said what is left out, which is known as of the first batch.
+    /// Whether what is left out has been reported; it is known after the first batch.
     has_said: bool,
     found: u64,
     _progress: Progress,
@@ -83,7 +83,7 @@ impl Rows for TextRows<'_> {
 }
 
 /// All pairs of rows that share a passage, as [`begin`] has them. Over servers all are found before
-/// the first one is handed out: while connections are open, nobody else's code runs.
+/// the first one is returned: while connections are open, no other code of the session may run.
 pub fn pairs(
     origin: Origin,
     words: Option<usize>,
@@ -109,9 +109,9 @@ pub fn pairs(
     Box::new(Spool::of(pairs.map(numbers)).map(pair))
 }
 
-/// All pairs of rows that share a passage of so many words, or of as many as the index says.
-/// Runs that stand in more than `most` texts propose none. Takes one of so many parts of
-/// simhash.work_mem.
+/// Begins to find all pairs of rows that share a passage of so many words, or of as many as the
+/// index has. Runs of words that occur in more than `most` texts propose none. Takes
+/// simhash.work_mem divided by `parts`.
 pub fn begin(
     origin: Origin,
     words: Option<usize>,
@@ -194,7 +194,7 @@ impl Begun {
         Some(Self { read, words, winnower, memory, progress })
     }
 
-    /// Of parts with indexes for no more words than are asked for.
+    /// For parts of a table, whose indexes are for no more words than are asked for.
     fn of_parts(mut all: Parts, words: Option<usize>, command: Command, parts: usize) -> Self {
         let of_index = all.words();
         let progress = Progress::start(command, all.table, all.table, 1, 0);
@@ -212,7 +212,7 @@ impl Begun {
     }
 }
 
-/// The memory beside what is known of so many rows, of one of so many parts of simhash.work_mem.
+/// The memory left beside the state of so many rows, out of simhash.work_mem divided by `parts`.
 fn memory_beside(rows: usize, parts: usize, progress: &Progress) -> usize {
     check_count(rows);
     progress.expect_rows(rows);
@@ -224,10 +224,10 @@ fn memory_beside(rows: usize, parts: usize, progress: &Progress) -> usize {
     }
 }
 
-/// What the pairs know of each row, about.
+/// About how many bytes the pairs know of each row.
 const BYTES_OF_PAIRS: usize = 30;
 
-/// So many characters of a run are shown.
+/// How many characters of a run are shown.
 const SHOWN: usize = 60;
 
 impl Pairs {
@@ -262,13 +262,13 @@ impl Pairs {
 }
 
 impl Pairs {
-    /// As this, but for [`Pairs::next_texts`].
+    /// The same, but for [`Pairs::next_texts`].
     pub fn of_texts(self) -> Self {
         Self { pairs: self.pairs.of_texts(), ..self }
     }
 
-    /// The next pair of texts, each by the place of the first row that has it. Both are the same if
-    /// several rows have it.
+    /// The next pair of texts, each by the place of its first row. Both are the same if several
+    /// rows have one text.
     pub fn next_texts(&mut self) -> Option<(u32, u32)> {
         self.next_found().map(|found| (found.a, found.b))
     }
@@ -278,7 +278,7 @@ impl Pairs {
         Row { root: self.read.places().number(place), visible: self.read.visible(place) }
     }
 
-    /// The rows of a text, of its side.
+    /// The rows that have a text; when two tables are joined, only those of the first row's table.
     pub fn copies(&self, first: u32) -> impl Iterator<Item = Row> {
         self.pairs.copies(first).iter().map(|&place| self.row(place))
     }

@@ -1,8 +1,8 @@
-//! Postings of open indexes in the order of their keys: which rows have a key.
+//! The postings of open indexes in key order: which rows have a key.
 //!
-//! A posting moves from the recent tree to the settled one, and never back. So of each range of
-//! keys the recent tree is read before the settled one, and none is missed. One that moves in
-//! between is seen twice, and counts once.
+//! A posting moves from the recent tree to the settled one, and never back. Of each range of keys
+//! the recent tree is therefore read first, and no posting is missed. A posting that moves in
+//! between is read twice, and counts once.
 
 use simhash_core::Fingerprint;
 use simhash_core::sets::sketch::Layout;
@@ -16,21 +16,21 @@ use super::super::row;
 use crate::am::columns::Columns;
 use crate::storage::{Index, check_for_interrupts};
 
-/// One of the indexes, on its way through its postings.
+/// The position of one index in the merge.
 struct Walker<'a, K: TreeKey> {
     index: &'a Index<K>,
     columns: Columns,
     recent: LeafWalk<K>,
     settled: LeafWalk<K>,
-    /// Recent postings that were read, and that the settled tree has not come to.
+    /// Recent postings that were read, and that the settled walk has not reached.
     ahead: Vec<Row<K>>,
-    /// Keys that were read and not handed on, each with the number of a row, ascending.
+    /// Keys read and not yet passed on, each with the number of a row, ascending.
     waiting: Vec<(K, u64)>,
     leaf: Vec<Row<K>>,
 }
 
 impl<'a, K: TreeKey> Walker<'a, K> {
-    /// The first of the index's postings from `from` on.
+    /// Begins at the first posting of the index that is not below `from`.
     fn new(index: &'a Index<K>, from: Entry<K>) -> Self {
         Self {
             index,
@@ -48,7 +48,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
         self.settled.position()
     }
 
-    /// Reads the next leaf of a walk, all rows of which are in its bounds.
+    /// Reads the next leaf of a walk. A row outside its bounds is an ERROR.
     fn read(index: &Index<K>, walk: &mut LeafWalk<K>, rows: &mut Vec<Row<K>>) {
         let (low, before) = (walk.position(), rows.len());
         drop(walk.next_leaf(index, rows));
@@ -61,7 +61,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
         }
     }
 
-    /// Reads on by a settled leaf, or less. `table` is that of the index.
+    /// Reads at most one settled leaf more. `table` is the place of the index's table.
     fn advance(&mut self, table: usize, bands: Option<Bands>) {
         let Some(low) = self.settled.position() else { return };
         while self.recent.position().is_some_and(|recent| recent <= low) {
@@ -70,7 +70,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
         }
         self.leaf.clear();
         Self::read(self.index, &mut self.settled, &mut self.leaf);
-        // Recent postings are known up to here.
+        // Both trees have been read up to here.
         let upto = match (self.recent.position(), self.settled.position()) {
             (Some(recent), Some(settled)) => Some(recent.min(settled)),
             (recent, settled) => recent.or(settled),
@@ -98,7 +98,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
     }
 }
 
-/// The first so many bands of a layout.
+/// The first `count` bands of a layout.
 #[derive(Clone, Copy)]
 pub struct Bands {
     pub layout: Layout,
@@ -115,8 +115,9 @@ impl Bands {
     }
 }
 
-/// Calls `each` with each key of the bands, or each one, and the places of its rows, until it says
-/// false. Of a key come the bits that a posting stores: keys of several scopes may have the same.
+/// Calls `each` with each key that several rows have, and the places of these rows, until it
+/// returns false. With `bands`, only keys of these bands count. A key is given by the bits that a
+/// posting stores; keys of several scopes may have the same bits.
 pub fn each_key<K: TreeKey>(
     indexes: &[Index<K>],
     places: &Places,
@@ -133,7 +134,7 @@ pub fn each_key<K: TreeKey>(
         let bounds = bounds.filter_map(|(table, walker)| Some((walker.bound()?, table)));
         let Some((low, table)) = bounds.min() else { break };
         walkers[table].advance(table, bands);
-        // Of keys below, everything has been read.
+        // All postings of lesser keys have been read.
         let low = walkers
             .iter()
             .filter_map(Walker::bound)
@@ -151,20 +152,20 @@ pub fn each_key<K: TreeKey>(
         }
         for equal in rows.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             of_key.clear();
-            // Most keys are of one row, whose place nobody needs.
+            // Looked up only here: most keys are of one row, whose place is not needed.
             of_key.extend(equal.iter().filter_map(|&(_, row)| places.get(row)));
             if !each(bits_of(equal[0].0), &mut of_key) {
                 return;
             }
         }
         rows.clear();
-        // Where keys have no scope, they tell how far the walk is, and nothing more of these bands
-        // follows those behind them.
+        // Without scopes, keys ascend by band. They show the progress of the walk, which ends
+        // behind the last band.
         if size_of::<K::Scope>() == 0
             && let Some(low) = low
         {
             let Some(bands) = bands else {
-                // The bits are even.
+                // Keys are spread evenly.
                 let share = f64::from(bits_of(low)) / f64::from(u32::MAX);
                 progress::have_read((f64::from(places.len()) * share) as usize);
                 continue;
@@ -178,9 +179,8 @@ pub fn each_key<K: TreeKey>(
     }
 }
 
-/// Calls `each` with what the postings of an index without scopes store of a key, from `low` on and
-/// below `high`, and the TIDs of their rows, in the order of keys. Those of other bands are left
-/// out, if bands are given.
+/// Calls `each` with the bits and the TID of each posting in key order, with bits from `low` on and
+/// below `high`. The index has no scopes. With `bands`, postings of other bands are left out.
 pub fn each_posting(
     index: &Index<Posting>,
     (low, high): (u32, Option<u32>),
@@ -191,7 +191,8 @@ pub fn each_posting(
     let mut walker = Walker::new(index, Entry { key: from, tid: 0 });
     while let Some(bound) = walker.bound() {
         check_for_interrupts();
-        // Behind the last band there is nothing to be handed on that would tell.
+        // The check below sees no posting of other bands, so it cannot end the walk behind the last
+        // band.
         if high.is_some_and(|high| bits_of(bound.key) >= high) {
             return;
         }
@@ -206,7 +207,7 @@ pub fn each_posting(
     }
 }
 
-/// What a posting stores of a key.
+/// The bits of a key that a posting stores.
 fn bits_of<K: TreeKey>(key: K) -> u32 {
     (Fingerprint::top(key.fingerprint()) >> 32) as u32
 }

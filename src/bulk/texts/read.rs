@@ -1,4 +1,4 @@
-//! What rows of texts are read from: tables of this server, or parts of a table on several.
+//! Where rows of texts are read from: tables of this server, or parts of a table on several.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::any_rows::AnyRows;
 use super::rows::{TextRows, Texts};
 use crate::types::near_text::check_similarity;
 
-/// Where the rows are that are compared.
+/// Where the compared rows are stored.
 pub enum Origin {
     /// In tables of this server, by their indexes.
     Here(Target),
@@ -21,7 +21,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// What was named, for a similarity: an index, or a table whose parts lie on several servers.
+    /// The origin for a similarity: `relation` is an index, or a table with parts on several
+    /// servers.
     pub fn of(relation: pg_sys::Oid, similarity: f64) -> Self {
         if !Parts::are_of(relation) {
             return Self::Here(Target::new(relation, Content::Texts));
@@ -30,7 +31,7 @@ impl Origin {
         Self::Servers(Parts::of(relation, Wanted::Texts(similarity)))
     }
 
-    /// What was named, for passages of so many words, or of as many as its index says.
+    /// The same for passages of so many words, or of as many as the index has.
     pub fn of_passages(relation: pg_sys::Oid, words: Option<usize>) -> Self {
         match Parts::are_of(relation) {
             true => Self::Servers(Parts::of(relation, Wanted::Passages(words))),
@@ -38,7 +39,7 @@ impl Origin {
         }
     }
 
-    /// The tables, whose places are parts of the numbers of their rows.
+    /// The tables. A table's place in this list is part of its rows' numbers.
     pub fn tables(&self) -> Rc<[pg_sys::Oid]> {
         match self {
             Self::Here(target) => target.sources.iter().map(|source| source.heap).collect(),
@@ -46,7 +47,7 @@ impl Origin {
         }
     }
 
-    /// The indexes here that a call holds until its last row.
+    /// The indexes of this server that a call keeps in use until its last row.
     pub fn targets(&self) -> &[Target] {
         match self {
             Self::Here(target) => std::slice::from_ref(target),
@@ -61,7 +62,7 @@ impl From<Target> for Origin {
     }
 }
 
-/// What rows are read from.
+/// An origin whose rows are being read.
 pub(super) enum Read {
     Here(Target, Box<Texts>),
     Servers(Box<ServerTexts>),
@@ -83,7 +84,7 @@ impl Read {
         }
     }
 
-    /// What `work` makes of the rows, while the tables are open. With `workers` nothing may be
+    /// Calls `work` with the rows, while the tables are open. With `workers`, nothing may be
     /// written meanwhile.
     pub(super) fn with_rows<T>(
         &mut self,
@@ -103,7 +104,7 @@ impl Read {
         }
     }
 
-    /// Nothing more is asked for.
+    /// Closes connections, when nothing more will be read.
     pub(super) fn end(&mut self) {
         if let Self::Servers(texts) = self {
             texts.end();

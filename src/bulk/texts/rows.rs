@@ -1,4 +1,4 @@
-//! The rows of a target of texts: the keys of its indexes, the texts of its tables.
+//! The rows of indexes of texts on this server: the keys of the indexes, the texts of their tables.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -30,15 +30,16 @@ use crate::storage::{Index, check_for_interrupts, family, with_key_type};
 use crate::types::near_text::NearText;
 use crate::types::text::with_text;
 
-/// What lasts from batch to batch.
+/// The state that lasts from batch to batch.
 pub struct Texts {
     pub places: Places,
-    /// Which bands count, unless keys are no bands'.
+    /// The bands that count. `None` if keys are of no bands, as those of passages.
     pub bands: Option<Bands>,
     pub simhasher: Simhasher,
-    /// The config of the simhasher, unless it names words that workers would have to read.
+    /// The simhasher's config, for workers. `None` if it names words, which workers would have to
+    /// read.
     pub config: Option<Rc<str>>,
-    /// The visible versions of rows that are not the roots of their chains.
+    /// The visible versions of rows by the roots of their HOT chains, where these are others.
     pub moved: HashMap<u64, u64>,
 }
 
@@ -54,7 +55,7 @@ impl Texts {
 pub struct TextRows<'a> {
     texts: &'a mut Texts,
     opened: &'a OpenedAll,
-    /// Of the table that was read last.
+    /// The reader of the table that was read last.
     reader: Option<(usize, Reader)>,
     wanted: Wanted,
     cutters: Option<Cutters>,
@@ -66,7 +67,7 @@ pub struct TextRows<'a> {
 /// Rows whose sets are wanted.
 #[derive(Default)]
 struct Wanted {
-    /// Those that nobody makes yet.
+    /// Rows whose sets no process has begun.
     waiting: VecDeque<Waiting>,
     rounds: VecDeque<Round>,
     /// The number of the last round.
@@ -81,7 +82,7 @@ struct Waiting {
     place: u32,
 }
 
-/// Rows whose sets are wanted at a time.
+/// Rows whose sets are wanted together.
 struct Round {
     number: u32,
     /// How many sets are still to be made.
@@ -90,7 +91,7 @@ struct Round {
 }
 
 impl Wanted {
-    /// Takes a set that was made, if its round is still asked for.
+    /// Takes a set that was made, unless its round has been given up.
     fn take(&mut self, number: u32, row: u32, set: Option<ShingleSet>) {
         if let Some(round) = self.round(number) {
             round.left -= 1;
@@ -102,15 +103,14 @@ impl Wanted {
         self.rounds.iter_mut().find(|round| round.number == number)
     }
 
-    /// The next row that waits, if it is of a round.
+    /// The next row that waits, if it belongs to this round.
     fn next_of(&mut self, number: u32) -> Option<Waiting> {
         let is_next = self.waiting.front().is_some_and(|waiting| waiting.round == number);
         if is_next { self.waiting.pop_front() } else { None }
     }
 }
 
-/// Workers are worth launching when so many sets were wanted: each takes about a fiftieth of a
-/// millisecond.
+/// After so many wanted sets, workers are worth launching: a set takes about 0.02 ms.
 const MANY: usize = 1024;
 
 impl<'a> TextRows<'a> {
@@ -124,7 +124,7 @@ impl<'a> TextRows<'a> {
     pub fn with_workers(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
         // SAFETY: the relations are open.
         let pages = opened.iter().map(|opened| f64::from(unsafe { pages(opened.index) })).sum();
-        // SAFETY: as above.
+        // SAFETY: the relations are open.
         let is_safe = opened.iter().all(|opened| unsafe { Indexed::is_parallel_safe(opened) });
         let may_launch = texts.config.is_some() && is_safe;
         let workers = if may_launch { most_workers(opened, pages) } else { 0 };
@@ -139,7 +139,8 @@ impl<'a> TextRows<'a> {
         }
     }
 
-    /// Calls `each` with each key that counts and the places of its rows, until it says false.
+    /// Calls `each` with each key that counts and that several rows have, and the places of these
+    /// rows, until it returns false.
     pub(super) fn each_key_of_index(&self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
         let Some(first) = self.opened.first() else { return };
         let Texts { places, bands, .. } = &*self.texts;
@@ -150,7 +151,7 @@ impl<'a> TextRows<'a> {
         progress::read(places.len() as usize);
     }
 
-    /// What `read` makes of a row's text. `None` if the query does not see it, or it has none.
+    /// Calls `read` with a row's text. `None` if the query does not see the row, or it has no text.
     pub(super) fn with<T>(
         &mut self,
         place: u32,
@@ -245,7 +246,7 @@ impl Rows for TextRows<'_> {
     fn check(&mut self) {
         check_for_interrupts();
         self.checks = self.checks.wrapping_add(1);
-        // Workers that have made room for more do not wait until sets are asked for.
+        // Refills the queues now and then, so that workers need not wait until sets are requested.
         if self.checks.is_multiple_of(256) && !self.wanted.waiting.is_empty() {
             self.send();
         }
@@ -273,11 +274,11 @@ impl Source for TextRows<'_> {
 /// # Safety
 /// The relation is open.
 unsafe fn pages(relation: pg_sys::Relation) -> u32 {
-    // SAFETY: as this function's.
+    // SAFETY: the caller has opened the relation.
     unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, pg_sys::ForkNumber::MAIN_FORKNUM) }
 }
 
-/// Reads the texts of one table's rows as its index has them.
+/// Reads the texts of one table's rows, as the column or expression of its index yields them.
 pub struct Reader {
     heap: Heap,
     kind: Kind,
@@ -288,25 +289,25 @@ impl Reader {
     /// # Safety
     /// The relations stay open while the result is used.
     pub unsafe fn new(opened: &Opened) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the relations open while the result is used.
         unsafe {
             let (heap, kind) = (Heap::new(opened), Kind::of_index(opened.index));
             Self { heap, kind, indexed: Indexed::new(opened) }
         }
     }
 
-    /// The version of a row that the query sees, which is in the heap's slot then.
+    /// The version of a row that the query sees. It is in the heap's slot afterwards.
     pub fn visible(&mut self, tid: u64) -> Option<u64> {
         self.heap.visible(tid)
     }
 
-    /// What `read` makes of the text of the row that the heap has in its slot. `None` for NULL.
+    /// Calls `read` with the text of the row in the heap's slot. `None` for NULL.
     ///
     /// # Safety
-    /// The heap has a row there.
+    /// The heap's slot has a row.
     pub unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
         let kind = self.kind;
-        // SAFETY: as this function's. The value is of the index's column, whose kind this is.
+        // SAFETY: the slot has a row. The value is of the index's column, whose kind this is.
         unsafe {
             self.indexed.with(self.heap.slot(), |value| match kind {
                 Kind::NearTexts => NearText::with(value, |near| read(&near.text)),
@@ -328,12 +329,12 @@ pub fn rows_without_keys(opened: &OpenedAll, from: usize, to: usize) -> u64 {
     count
 }
 
-/// As [`rows_of`], the rows with keys.
+/// The rows with keys, as [`rows_of`] returns them.
 pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
     rows_of(opened, Presence::Keys, from, to)
 }
 
-/// The numbers of all rows with keys, or without, that are in no NULL scope, in ascending order, of
+/// The numbers of all rows with keys, or without, whose scope has no NULL, ascending. They are of
 /// the indexes from `from` on and below `to`.
 pub fn rows_of(opened: &OpenedAll, presence: Presence, from: usize, to: usize) -> Vec<u64> {
     let Some(first) = opened.first() else { return Vec::new() };

@@ -1,12 +1,12 @@
 //! `simhash_suggest` for texts: which similarity suits a table, by a sample of its rows and their
 //! neighbours.
 //!
-//! The rows of the index are read once, for their number and a sample of them. Each is looked up as
-//! a query does it, and the texts of some of its candidates are read and compared with its own.
+//! The rows of the index are read once, for their number and a sample of them. Each row of the
+//! sample is looked up as a query would, and its text is compared with those of some candidates.
 //! [`simhash_core::whole::suggest::similarity`] draws the conclusions.
 //!
 //! The same index gives the same answer, with the same memory: the samples have fixed seeds, and
-//! rows, pairs, leaves and bytes limit the work, not a clock.
+//! the numbers of rows, pairs, leaves and bytes limit the work, not time.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -34,19 +34,19 @@ use crate::types::ConfigText;
 
 /// The most rows that are looked up.
 const SAMPLE: usize = 2048;
-/// Rows of the index that are looked at to find that many which the query sees.
+/// How many rows of the index are tried, to find so many that the query sees.
 const TRIED: usize = 16 * SAMPLE;
-/// So many candidates of one row count, the first ones. A row with a million copies says no more
-/// than a row with this many.
+/// How many candidates of one row count, the first ones. A million copies of a row mean no more
+/// than so many.
 const MOST_CANDIDATES: usize = 4000;
-/// The texts of so many candidates a row are read, on average. Where one has more than are left to
-/// it, so many are drawn at random, and each stands for its share of them.
+/// How many candidates' texts are read for each row, on average. If a row has more candidates than
+/// may still be read, so many are drawn at random, and each counts for several.
 const MOST_READ: usize = 64;
-/// Look-ups end when so many pairs were compared: some seconds.
+/// Look-ups end when so many pairs have been compared: some seconds.
 const COMPARED: usize = 4 << 20;
-/// Steps of one row's look-up: in each, a leaf of every key is read.
+/// The most steps of one row's look-up. Each reads a leaf for every key.
 const STEPS: usize = 256;
-/// Look-ups end when the texts that were read have so many bytes: some seconds.
+/// Look-ups end when so many bytes of texts have been read: some seconds.
 const BYTES: usize = 128 << 20;
 
 /// A pair of the sample, both rows by the TIDs of their visible versions.
@@ -56,8 +56,8 @@ pub struct Pair<'a> {
     pub similarity: f64,
 }
 
-/// The histogram of an index of texts that is open. `each` is given every pair that was compared
-/// and is near, as the index has it.
+/// The histogram of an open index of texts. `each` gets every compared pair that is near by the
+/// similarity of the index.
 pub fn histogram(opened: &Opened, each: impl FnMut(&Pair<'_>)) -> Histogram {
     let rel = opened.rel();
     let recipe = Recipe::of(rel);
@@ -105,14 +105,14 @@ struct Looking<'a, K: TreeKey> {
     reader: Reader,
     random: SplitMix64,
     known: Known,
-    /// Of texts that were read, and how many these are.
+    /// The bytes of all texts read, and how many texts of candidates these are.
     bytes: usize,
     texts: usize,
-    /// Pairs.
+    /// How many pairs have been compared.
     compared: usize,
 }
 
-/// Rows that were read, by their TIDs. `None` if the query does not see one.
+/// Rows that were read, by the TIDs in the index. `None` for a row that the query does not see.
 struct Known {
     rows: HashMap<u64, Option<Rc<Read>>>,
     bytes: usize,
@@ -178,7 +178,7 @@ impl<K: TreeKey> Looking<'_, K> {
         histogram
     }
 
-    /// A row by the TID that the index has. `None` if the query does not see it.
+    /// Reads a row by the TID in the index. `None` if the query does not see it.
     fn read(&mut self, tid: u64) -> Option<Rc<Read>> {
         if let Some(known) = self.known.rows.get(&tid) {
             return known.clone();
@@ -191,7 +191,7 @@ impl<K: TreeKey> Looking<'_, K> {
     fn read_anew(&mut self, tid: u64) -> Option<Read> {
         let row = self.reader.visible(tid)?;
         let (sketcher, config, bytes) = (&mut self.sketcher, &self.config, &mut self.bytes);
-        // SAFETY: the row is in its slot.
+        // SAFETY: `visible` has put the row into the reader's slot.
         unsafe {
             self.reader.with_text(|text| {
                 *bytes += text.len();
@@ -202,8 +202,8 @@ impl<K: TreeKey> Looking<'_, K> {
         }
     }
 
-    /// The neighbours of a row, some of them if more than `left` texts would have to be read, and
-    /// how many each stands for.
+    /// The neighbours of a row, and for how many each counts. If more than `left` texts would have
+    /// to be read, only some of the neighbours are.
     fn neighbours(
         &mut self,
         entry: &Entry<K>,
@@ -226,7 +226,7 @@ impl<K: TreeKey> Looking<'_, K> {
         }
         self.compared += candidates.len();
         let of_each = all as f64 / candidates.len().max(1) as f64;
-        // In the order of the heap.
+        // In heap order.
         candidates.sort_unstable();
         for tid in candidates {
             check_for_interrupts();
@@ -263,7 +263,7 @@ impl<K: TreeKey> Looking<'_, K> {
     }
 }
 
-/// So many characters of a text are shown.
+/// How many characters of a text are shown.
 const SHOWN: usize = 200;
 
 /// The beginning of a text, on one line.
