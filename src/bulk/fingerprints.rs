@@ -160,7 +160,7 @@ impl<K: TreeKey> Rows<K> {
         self.visible.push(visible);
     }
 
-    /// Adds the visible rows of some indexes, ordered by table and TID.
+    /// Adds the visible rows of some indexes, ordered by table and by the TIDs in the index.
     fn take_visible(
         &mut self,
         opened: &OpenedAll,

@@ -90,7 +90,8 @@ pub fn recipe(index: pg_sys::Oid, content: &str) -> String {
     described.unwrap_or_default()
 }
 
-/// The TIDs and fingerprints of all visible rows that have one, in the order of their TIDs.
+/// The TIDs and fingerprints of all visible rows that have one, ordered by the roots of their HOT
+/// chains.
 pub fn fingerprints(index: pg_sys::Oid) -> Vec<Vec<u8>> {
     let target = part(index, Content::Fingerprints);
     let opened = target.open();
@@ -222,9 +223,9 @@ impl Answer {
 }
 
 /// For each row, by the root of its HOT chain: the visible version, or 0 if there is none or it has
-/// no text; a hash of the text; and with `with_sets` its set of shingles. `numbers` says which
-/// numbers in texts must agree; by default the index says it. After `most` bytes, the other rows
-/// are left out.
+/// no text; a hash of the text; and with `with_sets` its set of shingles. `numbers` overrides the
+/// index's rule of which numbers in texts must agree. After `most` bytes, the other rows are left
+/// out.
 pub fn texts(
     index: pg_sys::Oid,
     roots: &[u8],

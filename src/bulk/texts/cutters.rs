@@ -97,7 +97,8 @@ impl Cutters {
                 }
             }
         };
-        // SAFETY: this is the entry point below.
+        // SAFETY: the function is the entry point below, and `fill` keeps to the sizes of the
+        // chunks.
         unsafe {
             let context = launch(c"pg_simhash_cut_worker", workers, &chunks, fill)?;
             let worker = |worker| {

@@ -53,8 +53,8 @@ struct Whole {
 
 impl Whole {
     /// Rows are taken in the order of `keep`, or by table and TID. With `others_first`, the rows of
-    /// the second index precede those of the first. `numbers` says which numbers in texts must
-    /// agree; by default the index says it.
+    /// the second index precede those of the first. `numbers` overrides the index's rule of which
+    /// numbers in texts must agree.
     fn new(
         origin: Origin,
         similarity: f64,
@@ -173,7 +173,7 @@ fn of_result(command: Command) -> usize {
     }
 }
 
-/// Raises 22023 for a similarity that has no law, or that an index does not serve.
+/// Raises 22023 for a similarity below that of an index, XX000 for one that has no law.
 fn law_of(opened: &OpenedAll, similarity: f64) -> Law {
     for one in opened.iter() {
         let recipe = Recipe::of(one.rel());
@@ -322,8 +322,8 @@ impl Iterator for Pairs {
 }
 
 /// The rows that the cover in the order of `keep` drops, each with the kept row that represents it;
-/// for two tables, the rows of the first that are near a row of the second. `numbers` says which
-/// numbers in texts must agree; by default the index says it.
+/// for two tables, the rows of the first that are near a row of the second. `numbers` overrides the
+/// index's rule of which numbers in texts must agree.
 pub fn duplicates(
     origin: Origin,
     similarity: f64,
