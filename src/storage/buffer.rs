@@ -1,11 +1,11 @@
 //! Guards for pins and locks on shared buffers.
 //!
-//! Whoever holds a lock waits only for a child or for the right neighbour of a locked page:
-//! [`Exclusive::read_after`]. Any other page is locked beside a locked one only if that can be done
-//! at once. With the feature `lock-order`, as in tests, any other wait is an ERROR.
+//! While a backend holds a page lock, it waits only for a child or the right neighbour of a locked
+//! page ([`Exclusive::read_after`]). It locks any other page conditionally. With the feature
+//! `lock-order`, as in tests, any other wait is an ERROR.
 //!
-//! A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort releases every
-//! pin and lock, and the state may already be torn down.
+//! A guard that is dropped while an error unwinds releases nothing: PostgreSQL's abort releases
+//! every pin and lock, and the state may already be torn down.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -31,17 +31,18 @@ pub struct Shared(pg_sys::Buffer);
 pub struct Exclusive(pg_sys::Buffer);
 
 fn pin(rel: IndexRel, page: u32) -> Pinned {
-    // SAFETY: the relation is open; PostgreSQL raises an ERROR if the page does not exist.
+    // SAFETY: `rel` is open; PostgreSQL raises an ERROR if the page does not exist.
     Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), page) })
 }
 
-/// A line of the processor's caches, in bytes.
+/// The size of a processor's cache line, in bytes.
 const LINE: usize = 64;
-/// Where a leaf's header and the first of its keys end, in bytes.
+/// The end of a leaf's header and first keys, in bytes.
 const FIRST_KEYS: usize = 512;
 
-/// Starts to fetch a page that will soon be pinned and read: from disk if it is not in memory, else
-/// its header, first keys or more of them, and special area into the processor's caches.
+/// Starts to fetch a page that will soon be pinned and read. If the page is not in shared buffers,
+/// it is read from disk. Otherwise the header, the keys that `part` names and the special area are
+/// fetched into the processor's caches.
 pub fn prefetch(
     rel: IndexRel,
     page: u32,
@@ -56,8 +57,7 @@ pub fn prefetch(
     prefetch_parts(rel, page, recent, (0..head).step_by(LINE), special);
 }
 
-/// As [`prefetch`], for a page of which the header, the special area and the bytes at `parts` will
-/// be used.
+/// Like [`prefetch`], for a page whose header, special area and bytes at `parts` will be used.
 pub fn prefetch_for_append(
     rel: IndexRel,
     page: u32,
@@ -77,7 +77,7 @@ fn prefetch_parts(
     special: usize,
 ) {
     if recent.get() == NONE {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open.
         let result =
             unsafe { pg_sys::PrefetchBuffer(rel.as_ptr(), pg_sys::ForkNumber::MAIN_FORKNUM, page) };
         recent.set(result.recent_buffer);
@@ -87,10 +87,10 @@ fn prefetch_parts(
     }
 }
 
-/// Asks for parts of a shared buffer, and for its descriptor, which a pin and a lock change.
+/// Prefetches parts of a shared buffer, and its descriptor, which a pin and a lock change.
 fn prefetch_lines(buffer: pg_sys::Buffer, parts: impl Iterator<Item = usize>, special: usize) {
     let number = buffer as usize - 1;
-    // SAFETY: set when the server started.
+    // SAFETY: both pointers are set when the server starts and never change.
     let (descriptors, blocks) = unsafe { (pg_sys::BufferDescriptors, pg_sys::BufferBlocks) };
     prefetch_line(descriptors.wrapping_add(number));
     let size = size_of::<PageBytes>();
@@ -101,21 +101,21 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: impl Iterator<Item = usize>, sp
 }
 
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
-    // SAFETY: the callers hold a pin, so the page stays where it is, and a lock that keeps others
-    // from changing it. The guard's borrow bounds the lifetime.
+    // SAFETY: the callers hold a pin, so the page does not move, and a lock, so that no other
+    // process changes it. The guard's borrow bounds the lifetime.
     unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() }
 }
 
 impl Pinned {
-    /// Pins a page. The buffer in `recent` may still hold it, which spares a search of PostgreSQL's
-    /// buffer table.
+    /// Pins a page. If the buffer in `recent` still holds it, no search of PostgreSQL's buffer
+    /// table is needed.
     #[inline]
     pub fn read(rel: IndexRel, page: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
         let Some(recent) = recent else {
             return pin(rel, page);
         };
         let buffer = recent.get();
-        // SAFETY: the relation is open; the buffer, if there is one, once held this page.
+        // SAFETY: `rel` is open; a buffer in `recent` once held this page.
         let pinned = |buffer| unsafe { compat::read_recent_buffer(rel.as_ptr(), page, buffer) };
         if buffer != NONE && pinned(buffer) {
             return Self(buffer);
@@ -125,7 +125,7 @@ impl Pinned {
         pinned
     }
 
-    /// Waits for a shared lock. No page may be locked by the caller.
+    /// Waits for a shared lock. The caller must hold no page lock.
     pub fn share(self) -> Shared {
         order::expect_none("a page");
         let buffer = ManuallyDrop::new(self).0;
@@ -135,7 +135,7 @@ impl Pinned {
         Shared(buffer)
     }
 
-    /// Waits for an exclusive lock. No page may be locked by the caller.
+    /// Waits for an exclusive lock. The caller must hold no page lock.
     pub fn exclusive(self) -> Exclusive {
         order::expect_none("a page");
         self.wait_exclusive()
@@ -149,7 +149,8 @@ impl Pinned {
         Exclusive(buffer)
     }
 
-    /// Waits until nobody else has the page pinned. No page may be locked by the caller.
+    /// Waits for a cleanup lock: until no other backend has the page pinned. The caller must hold
+    /// no page lock.
     pub fn cleanup(self) -> Exclusive {
         order::expect_none("a page");
         let buffer = ManuallyDrop::new(self).0;
@@ -159,7 +160,7 @@ impl Pinned {
         Exclusive(buffer)
     }
 
-    /// An exclusive lock, if it is free at once.
+    /// Takes an exclusive lock if no wait is needed.
     pub fn try_exclusive(self) -> Option<Exclusive> {
         // SAFETY: the buffer is pinned.
         let locked = unsafe { pg_sys::ConditionalLockBuffer(self.0) };
@@ -176,7 +177,7 @@ impl Shared {
         bytes(self.0)
     }
 
-    /// Gives the lock up, keeps the pin.
+    /// Releases the lock and keeps the pin.
     pub fn unlock(self) -> Pinned {
         let buffer = ManuallyDrop::new(self).0;
         order::unlocked(buffer);
@@ -187,9 +188,9 @@ impl Shared {
 }
 
 impl Exclusive {
-    /// Waits for a page while the pages in `before` are locked, and no others; the one locked last
-    /// is named last. Each of them is above the page in the tree or to its left on its level, by
-    /// what it says itself under its lock.
+    /// Waits for a page while exactly the pages in `before` are locked, in the order of locking.
+    /// Each of them is above the page in its tree or to its left on its level, as the locked pages
+    /// themselves say: `may_wait` checks that.
     pub fn read_after(
         rel: IndexRel,
         page: u32,
@@ -215,7 +216,7 @@ impl Exclusive {
 
     /// The page's number.
     pub fn number(&self) -> u32 {
-        // SAFETY: the buffer is pinned.
+        // SAFETY: this guard pins the buffer.
         unsafe { pg_sys::BufferGetBlockNumber(self.0) }
     }
 
@@ -227,7 +228,7 @@ impl Exclusive {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: the guard holds one pin.
+            // SAFETY: this guard holds one pin.
             unsafe { pg_sys::ReleaseBuffer(self.0) }
         }
     }
@@ -237,7 +238,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         order::unlocked(self.0);
         if !std::thread::panicking() {
-            // SAFETY: the guard holds one pin and the lock.
+            // SAFETY: this guard holds one pin and the lock.
             unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
         }
     }
@@ -247,29 +248,29 @@ impl Drop for Exclusive {
     fn drop(&mut self) {
         order::unlocked(self.0);
         if !std::thread::panicking() {
-            // SAFETY: the guard holds one pin and the lock.
+            // SAFETY: this guard holds one pin and the lock.
             unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
         }
     }
 }
 
-/// A new page at the end of the file, all zeroes.
+/// Adds a page at the end of the file, all zeroes.
 pub fn extend(rel: IndexRel) -> Exclusive {
     extending(rel, || new_page(rel))
 }
 
-/// New pages at the end of the file, consecutive, all zeroes and not locked.
+/// Adds consecutive pages at the end of the file, all zeroes and not locked.
 pub fn reserve(rel: IndexRel, count: u32) -> Vec<u32> {
     extending(rel, || (0..count).map(|_| new_page(rel).number()).collect())
 }
 
-/// Does something while nobody else adds pages to the relation.
+/// Runs `extend` while no other backend can add pages to the relation.
 fn extending<R>(rel: IndexRel, extend: impl FnOnce() -> R) -> R {
     if rel.is_local() {
         return extend();
     }
     let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation is open. An error gives the lock up with the transaction.
+    // SAFETY: `rel` is open. After an ERROR, the abort releases the lock.
     unsafe {
         pg_sys::LockRelationForExtension(rel.as_ptr(), mode);
         let result = extend();
@@ -278,9 +279,9 @@ fn extending<R>(rel: IndexRel, extend: impl FnOnce() -> R) -> R {
     }
 }
 
-/// A new page. The caller holds the lock that extends the relation.
+/// Adds a page. The caller holds the relation extension lock, unless the relation is temporary.
 fn new_page(rel: IndexRel) -> Exclusive {
-    // SAFETY: the relation is open; the buffer comes back pinned and exclusively locked.
+    // SAFETY: `rel` is open; RBM_ZERO_AND_LOCK returns the buffer pinned and exclusively locked.
     unsafe {
         let buffer = pg_sys::ReadBufferExtended(
             rel.as_ptr(),

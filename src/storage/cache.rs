@@ -1,8 +1,8 @@
-//! What this backend remembers of indexes: their meta data and the upper levels of their trees.
+//! Caches per backend what indexes' meta pages say, and the upper levels of their trees.
 //!
-//! A file never shrinks and its meta page never changes, with one exception: PostgreSQL may empty a
-//! file in place. It does so only where no other backend can have seen the file, and it calls
-//! ambuild next, which forgets the file here.
+//! An index file never shrinks and its meta page never changes, with one exception: PostgreSQL may
+//! empty a file in place. It does so only where no other backend can have seen the file, and it
+//! calls ambuild next, which removes the file from this cache.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,30 +14,31 @@ use simhash_index::{Budget, Cache, Damage, Family, META_PAGE, Meta, Store, TreeK
 
 use super::relation::IndexRel;
 
-/// The most inner pages that a backend keeps copies of, over all indexes: about 48 MB at worst.
+/// The most copies of inner pages that a backend keeps, for all indexes together: about 48 MB at
+/// worst.
 const CACHED_PAGES: usize = 4096;
-/// The most indexes that a backend remembers.
+/// The most indexes that a backend has in the cache.
 const CACHED_INDEXES: usize = 256;
 
 /// An open index with keys of type `K`.
 pub type Index<K> = simhash_index::Index<K, IndexRel>;
 type Known<K> = Cache<K, pg_sys::Buffer>;
 
-/// By index and file number: the meta page, and the `Known` of its type of keys.
+/// By index and file number: the meta page's content, and the `Known` of the index's key type.
 type Indexes = HashMap<(pg_sys::Oid, u32), (Meta, Rc<dyn Any>)>;
 
 /// By index and file number: the note on the meta page.
 type Notes = HashMap<(pg_sys::Oid, u32), Rc<str>>;
 
 thread_local! {
-    /// By index and file number. Each index has one file here, the one opened last.
+    /// By index and file number. An index has at most one file here, the one opened last.
     static INDEXES: RefCell<Indexes> =
         RefCell::default();
     static NOTES: RefCell<Notes> = RefCell::default();
     static BUDGET: Rc<Budget> = Rc::new(Budget::new(CACHED_PAGES));
 }
 
-/// What an index's meta page says.
+/// The content of an index's meta page.
 pub fn meta(rel: IndexRel) -> Meta {
     let known = INDEXES.with_borrow(|indexes| indexes.get(&rel.file()).map(|(meta, _)| *meta));
     known.unwrap_or_else(|| Meta::read(&rel))
@@ -63,12 +64,12 @@ pub fn note(rel: IndexRel) -> Rc<str> {
     })
 }
 
-/// The family of an index's keys.
+/// The family of an index's key type.
 pub fn family(rel: IndexRel) -> Family {
     meta(rel).family()
 }
 
-/// Runs `$body` with `$K` bound to the type of the keys of this family.
+/// Runs `$body` with `$K` bound to the key type of this family.
 macro_rules! with_key_type {
     ($family:expr, $K:ident => $body:expr) => {
         match $family {
@@ -92,7 +93,7 @@ macro_rules! with_key_type {
 }
 pub(crate) use with_key_type;
 
-/// As `with_key_type`, but for an index of postings it runs `$postings`.
+/// Like `with_key_type`, but runs `$postings` for an index of postings.
 macro_rules! with_block_key_type {
     ($family:expr, $K:ident => $body:expr, $postings:expr) => {
         match $family {
@@ -136,7 +137,7 @@ macro_rules! with_block_key_type {
 }
 pub(crate) use with_block_key_type;
 
-/// Runs `$body` with `$F` bound to the type of fingerprints of up to so many bits.
+/// Runs `$body` with `$F` bound to the smallest fingerprint type of at least `$bits` bits.
 macro_rules! with_fingerprint_type {
     ($bits:expr, $F:ident => $body:expr) => {
         match $bits {
@@ -169,7 +170,8 @@ pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
         let meta = Meta::read(&rel);
         let cache = Rc::new(Known::<K>::new(&rel, meta, BUDGET.with(Rc::clone)));
         INDEXES.with_borrow_mut(|indexes| {
-            // The index's other files are gone, or come back when a subtransaction is undone.
+            // The index's other files no longer exist, or become current again if a subtransaction
+            // aborts.
             indexes.retain(|&(oid, _), _| oid != file.0);
             if indexes.len() >= CACHED_INDEXES {
                 indexes.clear();
@@ -181,13 +183,13 @@ pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
     Index::new(rel, cache)
 }
 
-/// Forgets what this backend knows of an index's file, which is about to be written from scratch.
+/// Removes an index's file from the cache: it is about to be written from scratch.
 pub fn forget_file(rel: IndexRel) {
     INDEXES.with_borrow_mut(|indexes| indexes.remove(&rel.file()));
     NOTES.with_borrow_mut(|notes| notes.remove(&rel.file()));
 }
 
-/// Forgets what this backend knows of all other indexes.
+/// Removes all other indexes from the cache.
 pub(super) fn forget_others(rel: IndexRel) {
     let own = rel.file();
     INDEXES.with_borrow_mut(|indexes| indexes.retain(|file, _| *file == own));

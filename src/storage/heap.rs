@@ -1,4 +1,4 @@
-//! What the heap knows of rows beside their values.
+//! Asks the heap about rows by TID: a row's header, and which rows are dead.
 
 use pgrx::pg_sys;
 use simhash_index::store::Dead;
@@ -7,14 +7,14 @@ use super::order::check_for_interrupts;
 use crate::compat::delete_op;
 use crate::types::tid;
 
-/// A copy of the header of the row with that packed TID, if there is one. `None` if the table is no
-/// heap.
+/// A copy of the header of the row with that packed TID. `None` if there is no such row, or if the
+/// table is not a heap.
 ///
 /// # Safety
-/// The table is open, and has that page.
+/// The table is open and has the TID's page.
 pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::HeapTupleHeaderData> {
-    // SAFETY: as this function's. The page is pinned and locked while it is read; the offset is
-    // checked.
+    // SAFETY: `table` is open and has the page, which is pinned and locked while it is read. The
+    // offset is checked.
     unsafe {
         if !is_heap(table) {
             return None;
@@ -36,33 +36,34 @@ pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::He
     }
 }
 
-/// Whether a table is a heap. Not if there is none.
+/// Whether a table is a heap; false for null.
 ///
 /// # Safety
-/// Null, or an open table.
+/// `table` is null, or an open table.
 pub unsafe fn is_heap(table: pg_sys::Relation) -> bool {
-    // SAFETY: as this function's; an open relation has its pg_class row.
+    // SAFETY: `table` is null or open; an open relation has its pg_class row.
     unsafe { !table.is_null() && (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID }
 }
 
-/// How many pages of the heap are read for one leaf, those with the most of its rows first.
+/// How many pages of the heap are read for one leaf. Pages with the most of the leaf's rows come
+/// first.
 const MOST_PAGES: usize = 256;
-/// After so many pages without a dead row the others are left alone.
+/// After this many consecutive pages without a dead row, the rest are not read.
 const MOST_IN_VAIN: usize = 32;
 
-/// Which of some rows nobody can see any more, as far as a few pages of the heap tell. The horizon
-/// is the last transaction by which any of them could be seen, or 0.
+/// Which of these rows no snapshot can see any more, as far as a limited number of heap pages
+/// shows. `Dead::horizon` is their snapshot conflict horizon, or 0.
 ///
 /// # Safety
-/// An open heap and an index of it, of which the caller has the leaf with this number pinned, and
-/// none locked.
+/// `heap` is an open heap and `index` an open index of it. The caller has the index's leaf with
+/// this number pinned, and no page locked.
 pub unsafe fn dead_rows(
     heap: pg_sys::Relation,
     index: pg_sys::Relation,
     leaf: u32,
     tids: &[u64],
 ) -> Dead {
-    // SAFETY: the heap is open.
+    // SAFETY: `heap` is open.
     let end =
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(heap, pg_sys::ForkNumber::MAIN_FORKNUM) };
     let mut rows: Vec<(u32, usize)> = (0..tids.len()).map(|i| (tid::parts(tids[i]).0, i)).collect();
@@ -75,7 +76,7 @@ pub unsafe fn dead_rows(
     for page in pages.into_iter().take(MOST_PAGES) {
         check_for_interrupts();
         let before = dead.numbers.len();
-        // SAFETY: as this function's.
+        // SAFETY: `heap` and `index` are open, the leaf is pinned and no page is locked.
         let horizon = unsafe { dead_of_page(heap, index, leaf, tids, page, &mut dead.numbers) };
         let latest = (dead.horizon as u32).into();
         // SAFETY: compares two numbers.
@@ -93,11 +94,11 @@ pub unsafe fn dead_rows(
 
 const NO_TRANSACTION: pg_sys::TransactionId = pg_sys::InvalidTransactionId;
 
-/// Adds the numbers of the dead among the rows of one page to `dead`. Returns the last transaction
-/// by which any of them could be seen.
+/// Adds to `dead` the numbers of the dead rows among the rows of one heap page. Returns the horizon
+/// as in [`dead_rows`], or `InvalidTransactionId`.
 ///
 /// # Safety
-/// As [`dead_rows`].
+/// As [`dead_rows`]. All `rows` are on one page that the heap has.
 unsafe fn dead_of_page(
     heap: pg_sys::Relation,
     index: pg_sys::Relation,
@@ -111,7 +112,8 @@ unsafe fn dead_of_page(
         id: i as i16,
     };
     let mut asked: Vec<_> = rows.iter().enumerate().map(asked).collect();
-    // Each is worth a byte, and no number of bytes is enough: so the heap looks at all of them.
+    // Each deletion frees one byte and the target can never be reached, so the heap checks all of
+    // them.
     let status = |i: usize| pg_sys::TM_IndexStatus {
         idxoffnum: i as u16 + 1,
         knowndeletable: false,
@@ -120,8 +122,8 @@ unsafe fn dead_of_page(
     };
     let mut status: Vec<_> = (0..rows.len()).map(status).collect();
     let mut question = delete_op(index, leaf, &mut asked, &mut status);
-    // SAFETY: as this function's: the arrays have as many elements as the question says, and
-    // numbers of elements fit, since a leaf has fewer than 2^15 entries.
+    // SAFETY: `heap` is open; both arrays have `ndeltids` elements. Their indices fit an i16, since
+    // a leaf has fewer than 2^15 entries.
     let horizon = unsafe { pg_sys::table_index_delete_tuples(heap, &mut question) };
     let answered = asked.iter().take(question.ndeltids.max(0) as usize);
     let is_dead = |i: &usize| status.get(*i).is_some_and(|status| status.knowndeletable);

@@ -1,9 +1,10 @@
-//! The index's pages in PostgreSQL: shared buffers, locks on them, and the WAL of their changes.
+//! Stores the index's pages in PostgreSQL: shared buffers, locks on them, and the WAL of their
+//! changes.
 //!
-//! The crate `simhash-index` decides what pages hold and in which order they are locked. This room
-//! is the store that it works on: [`store`] implements its trait. Shared buffers are read through
-//! the guards of [`buffer`] only and changed through [`wal`] only. [`order`] checks the order of
-//! locks in tests. [`cache`] is what a backend remembers of the indexes that it has opened.
+//! The crate `simhash-index` decides what pages contain and in which order they are locked. It
+//! works on a trait, which [`store`] implements. Shared buffers are read only through the guards of
+//! [`buffer`] and changed only through [`wal`]. [`order`] checks the order of locks in tests.
+//! [`cache`] keeps, per backend, what the indexes' meta pages and inner pages say.
 
 mod buffer;
 mod cache;

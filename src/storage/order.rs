@@ -1,9 +1,10 @@
-//! The rule by which no two backends can wait for each other's pages. It is checked where the
-//! feature `lock-order` is on, as it is in tests; elsewhere the checks are empty.
+//! Checks in tests the lock order that keeps page locks from deadlocking.
 //!
-//! Whoever waits for a page has no page locked, or only pages above it in its tree or to its left
-//! on its level, by what these pages say themselves. Nobody serves interrupts or sleeps while a
-//! page is locked.
+//! A backend that waits for a page has no page locked, or only pages above it in its tree or to its
+//! left on its level, as these pages themselves say. No backend serves interrupts or sleeps while
+//! it has a page locked.
+//!
+//! The checks run only with the feature `lock-order`; without it they are empty.
 
 use pgrx::pg_sys;
 
@@ -36,8 +37,8 @@ mod checked {
     use crate::storage::relation::PageBytes;
 
     thread_local! {
-        /// The buffers that this backend has locked, in the order of locking. A guard takes its
-        /// buffer out even while an error unwinds.
+        /// The buffers that this backend has locked, in the order of locking. A guard removes its
+        /// buffer even while an error unwinds.
         static LOCKED: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -58,15 +59,16 @@ mod checked {
         expect(what, <[Buffer]>::is_empty);
     }
 
-    /// Raises an ERROR if pages are locked other than these.
+    /// Raises an ERROR unless exactly these pages are locked, in this order.
     pub fn expect_only(before: impl Iterator<Item = Buffer>) {
         let before: Vec<Buffer> = before.collect();
         expect("a page below or to the right", |locked| locked == before);
     }
 
-    /// Raises an ERROR unless the page locked last may be waited for while the others are locked.
+    /// Raises an ERROR unless the lock order allows waiting for this page, locked last, while all
+    /// the others are locked.
     pub fn expect_after(buffer: Buffer, may_wait: impl Fn(&[u8], &[u8]) -> bool) {
-        // SAFETY: this buffer and every listed one is pinned and locked.
+        // SAFETY: this buffer and every buffer in `LOCKED` are pinned and locked.
         let bytes_of = |buffer| unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() };
         let page = bytes_of(buffer);
         let is_before = |&other: &Buffer| may_wait(page, bytes_of(other));
@@ -89,11 +91,11 @@ mod checked {
 #[cfg(feature = "lock-order")]
 pub use checked::*;
 
-/// Lets a cancelled query end. No page may be locked.
+/// Serves interrupts, so that a cancelled query ends. No page may be locked.
 #[inline]
 pub fn check_for_interrupts() {
     expect_none("an interrupt");
-    // SAFETY: PostgreSQL's CHECK_FOR_INTERRUPTS.
+    // SAFETY: as CHECK_FOR_INTERRUPTS does; the flag is a static that signal handlers set.
     unsafe {
         if std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {
             pg_sys::ProcessInterrupts();

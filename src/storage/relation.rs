@@ -1,4 +1,5 @@
-//! The index relation as storage sees it: an open `Relation`, copied freely, never closed here.
+//! The index relation as `storage` uses it: an open `Relation` that is copied freely and never
+//! closed here.
 
 use std::ffi::CStr;
 
@@ -11,15 +12,14 @@ use crate::memory;
 /// A page as bytes.
 pub type PageBytes = [u8; pg_sys::BLCKSZ as usize];
 
-/// An open index. Whoever makes it keeps the relation open for as long as it is used.
+/// An open index. The caller of [`IndexRel::new`] keeps the relation open while any copy is used.
 #[derive(Clone, Copy)]
 pub struct IndexRel {
     rel: pg_sys::Relation,
     fork: pg_sys::ForkNumber::Type,
-    /// The snapshot by which a reader sees the heap's rows; null for everybody else.
+    /// The snapshot that a scan reads by, or null.
     pub snapshot: pg_sys::Snapshot,
-    /// The table, which is open, of who has a reason to look for dead rows; null for everybody
-    /// else.
+    /// The open table, if entries of dead rows should be looked for; otherwise null.
     pub table: pg_sys::Relation,
 }
 
@@ -36,7 +36,8 @@ impl IndexRel {
         }
     }
 
-    /// The fork that a crash resets an unlogged index to. It is initialised and never read.
+    /// The same index by its init fork, to which a crash resets an unlogged index. This fork is
+    /// initialised and never read.
     pub fn init_fork(self) -> Self {
         Self { fork: pg_sys::ForkNumber::INIT_FORKNUM, ..self }
     }
@@ -55,30 +56,30 @@ impl IndexRel {
     }
 
     pub fn oid(self) -> pg_sys::Oid {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires.
         unsafe { (*self.rel).rd_id }
     }
 
     /// The index's OID and the number of its file on disk. A rebuilt index gets another file,
     /// unless PostgreSQL empties it in place (see `cache.rs`).
     pub fn file(self) -> (pg_sys::Oid, u32) {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires.
         unsafe { (self.oid(), compat::file_number(self.rel)) }
     }
 
     /// The number of pages.
     pub fn pages(self) -> u32 {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, self.fork) }
     }
 
-    /// Whether changes have to be WAL-logged: what `RelationNeedsWAL` says, but the fork that a
-    /// crash resets to is always logged.
+    /// Whether changes have to be WAL-logged: `RelationNeedsWAL`, but always true for the init
+    /// fork.
     pub fn needs_wal(self) -> bool {
         if self.fork == pg_sys::ForkNumber::INIT_FORKNUM {
             return true;
         }
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open and has its pg_class row.
         unsafe {
             (*(*self.rel).rd_rel).relpersistence
                 == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
@@ -87,9 +88,9 @@ impl IndexRel {
         }
     }
 
-    /// Whether only this backend can see it: a temporary index.
+    /// Whether the index is temporary: only this backend can see it.
     pub fn is_local(self) -> bool {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open and has its pg_class row.
         unsafe {
             (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
         }

@@ -1,4 +1,4 @@
-//! PostgreSQL as the store that the index works on.
+//! Implements `simhash_index`'s [`Store`] with PostgreSQL's shared buffers, heap and WAL.
 
 use std::cell::Cell;
 
@@ -41,14 +41,14 @@ thread_local! {
     static LEAVES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many leaves this process has read so far, for rows on them.
+/// How many leaves this backend has read so far for the rows on them. A leaf counts each time.
 pub fn leaves_read() -> u64 {
     LEAVES.get()
 }
 
 impl Store for IndexRel {
     const PAGE: usize = size_of::<PageBytes>();
-    /// A buffer that may hold the page; InvalidBuffer, which is 0, for none.
+    /// A buffer that may hold the page; 0, `InvalidBuffer`, for none.
     type Hint = pg_sys::Buffer;
     type Pinned = Pinned;
     type Shared = Shared;
@@ -105,13 +105,13 @@ impl Store for IndexRel {
     }
 
     fn free_page(&self) -> Option<u32> {
-        // SAFETY: the relation is open.
+        // SAFETY: the index is open, as `IndexRel::new` requires.
         let page = unsafe { pg_sys::GetFreeIndexPage(self.as_ptr()) };
         (page != pg_sys::InvalidBlockNumber).then_some(page)
     }
 
     fn note_free(&self, page: u32) {
-        // SAFETY: the relation is open.
+        // SAFETY: the index is open, as `IndexRel::new` requires.
         unsafe { pg_sys::RecordFreeIndexPage(self.as_ptr(), page) };
     }
 
@@ -153,13 +153,14 @@ impl Store for IndexRel {
     }
 
     fn knows_rows(&self) -> bool {
-        // SAFETY: null, or an open table.
+        // SAFETY: `table` is null or open.
         unsafe { heap::is_heap(self.table) && !pg_sys::RecoveryInProgress() }
     }
 
     fn dead(&self, leaf: u32, tids: &[u64]) -> Dead {
         order::expect_none("the heap");
-        // SAFETY: `knows_rows`: an open heap. The caller has the leaf pinned.
+        // SAFETY: `knows_rows` is true, so `table` is an open heap. The caller has the leaf pinned,
+        // and no page is locked.
         unsafe { heap::dead_rows(self.table, self.as_ptr(), leaf, tids) }
     }
 
@@ -182,7 +183,8 @@ impl Store for IndexRel {
     #[inline]
     fn expect_recent(&self, page: &[u8]) {
         LEAVES.set(LEAVES.get() + 1);
-        // SAFETY: whoever set the snapshot keeps it while reading; the page is locked.
+        // SAFETY: the snapshot is null, or its setter keeps it while the scan reads; the page is
+        // locked.
         unsafe { compat::expect_recent_snapshot(self.snapshot, self.as_ptr(), page.as_ptr()) };
     }
 
@@ -190,7 +192,8 @@ impl Store for IndexRel {
         cache::forget_others(*self);
     }
 
-    /// Raises ERRCODE_INDEX_CORRUPTED naming the index and the block.
+    /// Raises ERRCODE_INDEX_CORRUPTED with the index's name and, except for a format of another
+    /// version, the block's number.
     #[cold]
     fn damaged(&self, block: u32, damage: &Damage) -> ! {
         if let Damage::Version(version) = damage {

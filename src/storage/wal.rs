@@ -1,13 +1,15 @@
-//! Changes of pages and their WAL, all of it in the format of PostgreSQL's Generic WAL.
+//! Changes pages and logs the changes, all in the format of PostgreSQL's Generic WAL but for one
+//! record.
 //!
-//! - [`Change`] is for splits, removals and vacuum. It takes up to four pages, lets them be
-//!   rewritten as private copies, and installs and logs them as one atomic record.
-//! - [`append`] adds one entry to each of up to four leaves. Generic WAL would find the changed
-//!   bytes by comparing whole pages. Here they are known, so the record is put together from them
-//!   directly; it is the same record, and the same code replays it.
+//! - [`Change`] serves splits, removals and vacuum. It registers up to four pages, lets the caller
+//!   edit private copies, and installs and logs them as one atomic record.
+//! - [`append`] adds entries to each of up to four leaves. Generic WAL would find the changed bytes
+//!   by comparing whole pages. Here they are known, so the record is assembled from them directly.
+//!   It is the same record, and the same code replays it.
 //! - [`write_new`] logs a whole page of a build.
-//! - [`log_horizon`] logs what Generic WAL has no record of: that rows are forgotten which readers
-//!   of a standby may see. It is the record by which a B-tree says so, and names no page.
+//! - [`log_horizon`] logs that entries of rows are removed which a standby's snapshots may still
+//!   see, for which Generic WAL has no record. It is a B-tree's `REUSE_PAGE` record and changes no
+//!   page.
 
 use pgrx::pg_sys;
 
@@ -22,7 +24,7 @@ const _: () = assert!(MAX_PAGES <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
 
 /// A change of up to four pages, atomic in memory, on disk and on a standby.
 ///
-/// Nothing is changed unless [`Change::commit`] is called.
+/// Nothing changes unless [`Change::commit`] is called.
 pub struct Change {
     state: *mut pg_sys::GenericXLogState,
     done: bool,
@@ -30,33 +32,33 @@ pub struct Change {
 
 impl Change {
     pub fn start(rel: IndexRel) -> Self {
-        // SAFETY: the relation is open.
+        // SAFETY: `rel` is open.
         Self { state: unsafe { pg_sys::GenericXLogStart(rel.as_ptr()) }, done: false }
     }
 
-    /// The private copy of a page that this change will install. Borrowing the lock keeps it held.
+    /// The private copy of a page that this change will install. The borrow keeps the page locked.
     pub fn page<'a>(&'a self, locked: &'a Exclusive) -> &'a mut PageBytes {
         self.register(locked, 0)
     }
 
-    /// As [`Change::page`] for a page that is rewritten as a whole.
+    /// Like [`Change::page`], for a page that is rewritten as a whole.
     pub fn new_page<'a>(&'a self, locked: &'a Exclusive) -> &'a mut PageBytes {
         self.register(locked, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32)
     }
 
     #[allow(clippy::mut_from_ref, reason = "the image is not the locked page")]
     fn register<'a>(&'a self, locked: &'a Exclusive, flags: i32) -> &'a mut PageBytes {
-        // SAFETY: the buffer is exclusively locked. Each registration makes an image of its own,
-        // which lives as long as the state; callers register a page once.
+        // SAFETY: the buffer is exclusively locked. Callers register a page once, so each
+        // registration makes an image of its own, which lives as long as the state.
         unsafe {
             &mut *pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags).cast()
         }
     }
 
-    /// Installs and logs all pages. The locks must still be held; they are released afterwards.
+    /// Installs and logs all pages, which must still be locked.
     pub fn commit(mut self) {
         self.done = true;
-        // SAFETY: the state was started and not finished.
+        // SAFETY: the state was started and is not finished.
         unsafe { pg_sys::GenericXLogFinish(self.state) };
     }
 }
@@ -64,7 +66,7 @@ impl Change {
 impl Drop for Change {
     fn drop(&mut self) {
         if !self.done && !std::thread::panicking() {
-            // SAFETY: the state was started and not finished.
+            // SAFETY: the state was started and is not finished.
             unsafe { pg_sys::GenericXLogAbort(self.state) };
         }
     }
@@ -73,18 +75,18 @@ impl Drop for Change {
 /// Runs `body` in a critical section: an error inside is a PANIC, since pages and WAL would
 /// disagree.
 fn critical<R>(body: impl FnOnce() -> R) -> R {
-    // SAFETY: the counter belongs to this process, which has one thread.
+    // SAFETY: the counter is this process's own, and the process has one thread.
     unsafe { pg_sys::CritSectionCount += 1 };
     let result = body();
-    // SAFETY: as above.
+    // SAFETY: as for the increment.
     unsafe { pg_sys::CritSectionCount -= 1 };
     result
 }
 
-/// The longest delta of one addition: its runs with offset and length each.
+/// The longest delta of one addition: its runs, with an offset and a length for each.
 const DELTA_BYTES: usize = 4 * Addition::RUNS + Addition::MOST_BYTES;
 
-/// Adds a row to each leaf, as one record.
+/// Adds rows to each leaf, as one record.
 ///
 /// # Panics
 /// With more than four leaves.
@@ -108,7 +110,7 @@ pub fn append(rel: IndexRel, leaves: &[(Exclusive, Addition)]) {
             for (offset, bytes) in addition.runs() {
                 page[usize::from(offset)..][..bytes.len()].copy_from_slice(bytes);
             }
-            // SAFETY: pinned and exclusively locked.
+            // SAFETY: the buffer is pinned and exclusively locked.
             unsafe { pg_sys::MarkBufferDirty(leaf.buffer()) };
         }
         if log {
@@ -139,17 +141,17 @@ fn log_deltas(
 
 /// `PageSetLSN`.
 unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
-    // SAFETY: the caller has the page exclusively locked; pd_lsn is the header's first field.
+    // SAFETY: the page is exclusively locked; pd_lsn is the header's first field.
     unsafe {
         let header = pg_sys::BufferGetBlock(locked.buffer()).cast::<pg_sys::PageHeaderData>();
         (*header).pd_lsn = compat::page_lsn(lsn);
     }
 }
 
-/// Fills a page that nobody else can see yet, and logs it whole.
+/// Fills a page that no other process can see yet, and logs it whole.
 ///
 /// # Panics
-/// When the image is not of a page's size.
+/// If the image is not as long as a page.
 pub fn write_new(rel: IndexRel, locked: &Exclusive, image: &[u8]) {
     let image: &PageBytes = image.try_into().expect("an image of a page's size");
     let log = rel.needs_wal();
@@ -165,14 +167,15 @@ pub fn write_new(rel: IndexRel, locked: &Exclusive, image: &[u8]) {
     });
 }
 
-/// Logs that rows are forgotten which transactions up to `horizon` can see, if any.
+/// Logs that entries of rows are removed which transactions up to `horizon` could see. A `horizon`
+/// of 0 logs nothing.
 pub fn log_horizon(rel: IndexRel, leaf: u32, horizon: u32) {
-    // SAFETY: read once.
+    // SAFETY: reads a setting that only a restart changes.
     let is_replayed = unsafe { pg_sys::wal_level } >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
     if horizon == 0 || !is_replayed {
         return;
     }
-    // SAFETY: the relation is open; the record outlives the insertion.
+    // SAFETY: `rel` is open; the record outlives the insertion.
     unsafe {
         let (mut record, length) = compat::horizon_record(rel.as_ptr(), leaf, full(horizon));
         pg_sys::XLogBeginInsert();
@@ -184,11 +187,11 @@ pub fn log_horizon(rel: IndexRel, leaf: u32, horizon: u32) {
 /// access/nbtxlog.h.
 const XLOG_BTREE_REUSE_PAGE: u8 = 0xd0;
 
-/// A recent transaction with its epoch.
+/// The full transaction id of a recent `xid`.
 fn full(xid: u32) -> u64 {
-    // SAFETY: reads shared memory.
+    // SAFETY: reads shared memory under a lock of its own.
     let next = unsafe { pg_sys::ReadNextFullTransactionId() }.value;
     let (epoch, least) = (next >> 32, next as u32);
-    // One that is numerically greater than the next is of the epoch before.
+    // An id that is numerically greater than the next one belongs to the epoch before.
     (epoch - u64::from(xid > least).min(epoch)) << 32 | u64::from(xid)
 }
