@@ -1,17 +1,17 @@
-//! What operators ask indexes of texts for.
+//! Describes what an index of texts has to search for an operator's argument.
 
-/// What a search looks for: rows that have at least `shared` of these keys.
+/// A search: rows that have at least `shared` of these keys.
 pub struct Wanted<F> {
     pub keys: Vec<F>,
     pub shared: usize,
 }
 
-/// What an argument of an operator asks an index for.
+/// What the argument of an operator requires of the index.
 pub enum Asked<F> {
-    /// No row.
+    /// No row can meet the condition.
     Nothing,
-    /// Rows that meet any of these.
+    /// Every row that meets the condition is found by one of these searches.
     Keys(Vec<Wanted<F>>),
-    /// The keys do not tell: every row may be near.
+    /// The keys cannot decide: every row may meet the condition.
     Everything,
 }

@@ -1,5 +1,5 @@
-//! Tables whose rows are elsewhere: parents by inheritance, such as hypertables of TimescaleDB, and
-//! tables that Citus distributes.
+//! Detects tables whose rows are elsewhere: inheritance parents, such as hypertables of
+//! TimescaleDB, and tables that Citus distributes.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -12,11 +12,11 @@ use crate::error::{raise, warn};
 /// How many child tables a hint names.
 const NAMED: usize = 3;
 
-/// An index has the rows of its own table only. Raises 42809 if the table has none of the rows that
-/// a query of it returns: it is the empty parent of tables that have them, or Citus keeps them in
-/// shards. Gives a WARNING if the table has some of them.
+/// Raises 42809 if the index has none of the rows that a query of its table returns: the table is
+/// an empty inheritance parent, or Citus keeps its rows in shards. Gives a WARNING if the table has
+/// rows of its own and child tables. An index has the rows of its own table only.
 pub fn check_rows_are_here(opened: &Opened) {
-    // SAFETY: the heap is open.
+    // SAFETY: `opened.heap` is open.
     let (table, pages, may_have_children) = unsafe {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
         let pages = pg_sys::RelationGetNumberOfBlocksInFork(opened.heap, main);
@@ -34,7 +34,7 @@ pub fn check_rows_are_here(opened: &Opened) {
              pairs across shards need a join.",
         )
     }
-    // Children are not locked, so one may be gone by now, and its name with it.
+    // Children are not locked, so one may have been dropped meanwhile; it then has no name.
     let children = if may_have_children { children(table) } else { Vec::new() };
     let children: Vec<String> = children.into_iter().filter_map(qualified_name).collect();
     if children.is_empty() {
@@ -62,12 +62,12 @@ pub fn check_rows_are_here(opened: &Opened) {
     )
 }
 
-/// Whether Citus keeps the table's rows in shards: it lists such tables in
-/// `pg_catalog.pg_dist_partition`. Rows that the table itself may have were there before.
+/// Whether Citus keeps the table's rows in shards: `pg_catalog.pg_dist_partition` lists such
+/// tables. Rows in the table itself were there before it was distributed.
 fn is_distributed(table: pg_sys::Oid) -> bool {
     let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-    // SAFETY: catalogue look-ups by name; the list is read only if it is a table with the expected
-    // column.
+    // SAFETY: catalogue look-ups in a transaction; the list is scanned only if it is a table with
+    // the expected column.
     unsafe {
         let list = pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), catalogue);
         if list == pg_sys::InvalidOid

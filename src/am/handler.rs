@@ -1,4 +1,4 @@
-//! The handler: what PostgreSQL is told about this access method.
+//! The handler: describes this access method to PostgreSQL.
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use super::scope::ScopeType;
 use super::{build, cost, insert, options, scan, vacuum, validate};
 use crate::types::strategy;
 
-/// What the access method can do and which functions do it. Lives in the current memory context.
+/// The access method's properties and functions, allocated in the current memory context.
 pub fn routine() -> *mut pg_sys::IndexAmRoutine {
-    // SAFETY: makes a node of the type that the tag says.
+    // SAFETY: allocates a node of the type that the tag names.
     let mut routine = unsafe {
         pgrx::PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine)
     };
@@ -51,19 +51,17 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
     routine.into_pg()
 }
 
-/// amcanreturn: the index can return a fingerprint and included columns. It cannot return a ball or
-/// an array, of which it stores only the centre or the elements, nor a text, of which it stores a
-/// digest.
+/// amcanreturn: the index can return a fingerprint and included columns. It stores only the centre
+/// of a ball, the elements of an array and a digest of a text, so it cannot return these.
 ///
-/// On a standby it returns nothing. An index-only scan keeps a leaf pinned so that vacuum cannot
-/// give a TID on it to another row. Replay of Generic WAL waits for no pin, and the heap page may
-/// be all-visible again by the time the scan asks. A plan that needs no column at all, for a bare
-/// count(*), is index-only nonetheless if nothing else is allowed: such a scan looks every row up
-/// itself.
+/// On a standby it is false. An index-only scan keeps a leaf pinned so that vacuum cannot give a
+/// TID on it to another row. Replay of Generic WAL waits for no pin, and the heap page may be
+/// all-visible again when the scan checks it. A plan that needs no column at all, for a bare
+/// count(*), may be index-only all the same: such a scan looks every row up itself.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, column: i32) -> bool {
-    // SAFETY: an open index of this access method that has this column; its support functions say
-    // what its key columns hold.
+    // SAFETY: PostgreSQL passes an open index of this access method that has this column. Its
+    // support functions say what its key columns hold.
     unsafe {
         let (column, searched) = (column as usize - 1, key_columns(rel) - 1);
         let is_stored = || match column.cmp(&searched) {

@@ -1,4 +1,4 @@
-//! What an index looks like: its numbers for `simhash_index_info`.
+//! Computes the numbers that `simhash_index_info` shows of an index.
 
 use std::rc::Rc;
 
@@ -15,7 +15,8 @@ use super::rights::check_may_know;
 use super::texts::Recipe;
 use crate::storage::{Index, family, meta, with_key_type};
 
-/// The numbers, as the SQL catalogue explains them. A ratio is none where its denominator is 0.
+/// The numbers, as the SQL function's COMMENT explains them. A ratio is `None` if its denominator
+/// is 0.
 pub struct Info {
     pub rows: u64,
     pub block_tables: u32,
@@ -25,22 +26,22 @@ pub struct Info {
     pub largest_run: u64,
     pub mean_run: Option<f64>,
     pub fill: Option<f64>,
-    /// None of an index of fingerprints.
+    /// `None` for an index of fingerprints.
     pub texts: Option<TextInfo>,
 }
 
-/// What only an index of texts has.
+/// The numbers that only an index of texts has.
 pub struct TextInfo {
-    /// Postings, and those of them that have not settled.
+    /// All postings, and those in the recent tree.
     pub postings: u64,
     pub recent: u64,
-    /// The least similarity that it serves, or the least number of words of a passage.
+    /// The least similarity that the index serves, or the least number of words of a passage.
     pub similarity: Option<f64>,
     pub words: Option<usize>,
     pub config: Rc<str>,
 }
 
-/// The numbers of an index. Raises an ERROR unless the caller may know them.
+/// The numbers of an index. Raises an ERROR unless the caller may know them ([`check_may_know`]).
 pub fn info(index: pg_sys::Oid) -> Info {
     check_may_know(index);
     let opened = Opened::new(index, pg_sys::AccessShareLock);
@@ -74,7 +75,7 @@ pub fn info(index: pg_sys::Oid) -> Info {
     }
 }
 
-/// The numbers of an index of texts. A run is the rows that share a key.
+/// The numbers of an index of texts. Here a run is all rows that share a key.
 fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
     let [recent, settled, rows] = [RECENT, SETTLED, ROWS].map(|table| table_facts(index, table));
     let pages = index.store.pages();

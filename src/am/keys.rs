@@ -1,4 +1,4 @@
-//! How values of an indexed column become keys, and operators' arguments become conditions on keys.
+//! Turns values of the searched column into keys, and operators' arguments into conditions on keys.
 
 use pgrx::pg_sys;
 use simhash_core::base::key::Key;
@@ -33,7 +33,7 @@ impl<F> Keys<F> {
     }
 }
 
-/// A row as PostgreSQL hands it over: its keys, of which there may be none, and what it has beside.
+/// A row to be indexed: its keys, possibly none, and what is stored beside each of them.
 pub struct IndexRow<K: TreeKey> {
     keys: Option<Keys<K::Fingerprint>>,
     pub beside: Beside<K>,
@@ -44,7 +44,7 @@ impl<K: TreeKey> IndexRow<K> {
         self.keys.as_ref().map_or(&[], Keys::as_slice)
     }
 
-    /// What an index of texts knows of the row's text.
+    /// What the table of rows of an index of texts stores about the row's text.
     pub fn presence(&self) -> Presence {
         match &self.keys {
             None => Presence::Null,
@@ -54,30 +54,30 @@ impl<K: TreeKey> IndexRow<K> {
     }
 }
 
-/// Reads the rows of one index.
+/// Turns the values that PostgreSQL passes for one index into rows.
 pub struct RowReader {
     searched: Searched,
     pub columns: Columns,
-    /// What makes keys of texts.
+    /// Makes the keys, if the index is of texts.
     texts: Option<TextKeys>,
 }
 
 impl RowReader {
     /// # Safety
-    /// The index is open.
+    /// `index` is open.
     pub unsafe fn new<K: TreeKey>(index: &Index<K>) -> Self {
         let searched = Searched::of(index);
         let is_of_texts = searched.kind.is_of_texts();
         Self {
             searched,
             columns: Columns::of(index.store, &index.meta()),
-            // SAFETY: as this function's.
+            // SAFETY: `index` is open and, if this runs, of texts.
             texts: is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) }),
         }
     }
 
     /// # Safety
-    /// The arrays have a value of each column of the index.
+    /// `values` and `is_null` have an element for each column of the index, and `tid` is valid.
     pub unsafe fn read<K: TreeKey>(
         &mut self,
         values: *const pg_sys::Datum,
@@ -85,7 +85,8 @@ impl RowReader {
         tid: pg_sys::ItemPointer,
     ) -> IndexRow<K> {
         let column = self.columns.scope_columns();
-        // SAFETY: as this function's.
+        // SAFETY: the arrays have an element for each column; a value that is not NULL is of its
+        // column's type.
         unsafe {
             let keys = (!*is_null.add(column)).then(|| {
                 let value = *values.add(column);
@@ -107,8 +108,8 @@ pub struct Condition<F> {
     pub distance: u32,
 }
 
-/// Room for a value that is passed by reference: a header, if it has one, and a key. It is aligned
-/// as any value is.
+/// Memory for a value that is passed by reference: a header, if it has one, and a key. It has the
+/// alignment of any PostgreSQL type.
 #[repr(C, align(8))]
 pub struct DatumSpace([u8; BIT_HEADER + MOST_KEY]);
 
@@ -119,18 +120,18 @@ impl DatumSpace {
 }
 
 impl Searched {
-    /// The distinct keys of a value: those under which its row is stored, and from which distances
-    /// to a query are measured.
+    /// The distinct keys of a value. Its row is stored under each of them, and distances to a query
+    /// are measured from them.
     ///
     /// # Safety
     /// `value` is a datum of the column's type, not NULL.
     pub unsafe fn keys<F: Key>(self, value: pg_sys::Datum) -> Keys<F> {
         if !self.kind.has_many_keys() {
-            // SAFETY: as this function's.
+            // SAFETY: `value` is a single value of the column's type.
             return Keys::One(unsafe { self.key(value) });
         }
         let mut keys = Vec::new();
-        // SAFETY: as this function's; the elements of the array are fingerprints.
+        // SAFETY: `value` is an array of the column's type, and its elements are fingerprints.
         unsafe {
             for_each_element(value, |element| {
                 keys.extend(element.map(|fp| self.key::<F>(fp)));
@@ -141,9 +142,9 @@ impl Searched {
         Keys::Many(keys)
     }
 
-    /// What a scan key asks for: one of these conditions on one of the row's keys. For lossy kinds
-    /// that is necessary, not sufficient. Raises 22026 for a distance to a bit string of another
-    /// length than the column's, as a comparison with any row would.
+    /// The conditions of a scan key: one of them has to be true of one of the row's keys. For lossy
+    /// kinds that is necessary, not sufficient. Raises 22026 if the argument is a bit string of
+    /// another length than the column's, as a comparison with any row would.
     ///
     /// # Safety
     /// `argument` is a datum of the right-hand type of the operator with this strategy, not NULL.
@@ -153,11 +154,12 @@ impl Searched {
         argument: pg_sys::Datum,
     ) -> Vec<Condition<F>> {
         if !self.kind.has_many_keys() {
-            // SAFETY: as this function's.
+            // SAFETY: `argument` is of the operator's right-hand type, not NULL.
             return unsafe { self.condition(number, argument) }.into_iter().collect();
         }
         let mut conditions = Vec::new();
-        // SAFETY: as this function's; the elements of an array are arguments of the single type.
+        // SAFETY: `argument` is an array of the operator's right-hand type; its elements are
+        // arguments of a single value's operator.
         unsafe {
             for_each_element(argument, |element| {
                 conditions.extend(element.and_then(|one| self.condition::<F>(number, one)));
@@ -168,7 +170,8 @@ impl Searched {
         conditions
     }
 
-    /// A fingerprint as its type stores it. One that is passed by reference is in `space`.
+    /// A fingerprint as a datum of its type. If the type is passed by reference, the datum points
+    /// into `space`.
     pub fn datum<F: Key>(self, fingerprint: F, space: &mut DatumSpace) -> pg_sys::Datum {
         let bytes = self.bits.div_ceil(8) as usize;
         if self.kind == Kind::Bits {
@@ -185,8 +188,8 @@ impl Searched {
         }
     }
 
-    /// The key of a single fingerprint, ball or bit string, at the most significant end of a type
-    /// that may be wider.
+    /// The key of a single fingerprint, ball or bit string: in the most significant bits of `F`,
+    /// which may be wider.
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
         // SAFETY: the caller passes a single value of this kind.
@@ -203,9 +206,9 @@ impl Searched {
         }
     }
 
-    /// The key of a single value that a row is to be equal to. None if no row can be.
+    /// The key of a single argument of `=`; `None` if no row can be equal to it.
     unsafe fn equal_key<F: Key>(self, value: pg_sys::Datum) -> Option<F> {
-        // SAFETY: as `key`.
+        // SAFETY: the caller passes a single value of this kind.
         unsafe {
             if self.kind == Kind::Bits {
                 BitString::with(value, |bits| {
@@ -217,14 +220,14 @@ impl Searched {
         }
     }
 
-    /// A bit string of the column's length at the most significant end of a type. Nothing is read
-    /// beyond its length.
+    /// A bit string of the column's length, in the most significant bits of `F`. Bits beyond its
+    /// length are not read.
     fn leading<F: Key>(self, bits: &BitString<'_>) -> F {
         let bytes = bits.bytes.get(..self.bits.div_ceil(8) as usize).unwrap_or(&bits.bytes);
         F::from_be_bytes(bytes) & F::leading_mask(self.bits)
     }
 
-    /// A single ball with such a key for its centre.
+    /// A single ball, with its centre as [`Searched::key`] gives keys.
     #[inline]
     unsafe fn ball<F: Key>(self, value: pg_sys::Datum) -> Ball<F> {
         // SAFETY: the caller passes a ball of this width.
@@ -241,20 +244,20 @@ impl Searched {
         }
     }
 
-    /// The condition of a single argument; none for an operator that is no condition, and where no
-    /// row can meet it.
+    /// The condition of a single argument; `None` if the operator is not a condition, or no row can
+    /// meet it.
     unsafe fn condition<F: Key>(
         self,
         number: u16,
         argument: pg_sys::Datum,
     ) -> Option<Condition<F>> {
         let (center, distance) = match (number, self.kind.near()) {
-            // SAFETY: as `conditions`.
+            // SAFETY: the caller's argument of `=` is of the column's single type.
             (strategy::EQUAL, _) => (unsafe { self.equal_key(argument) }?, 0),
-            // SAFETY: as `conditions`.
+            // SAFETY: the caller's argument of `~=` is of the column's single type.
             (strategy::NEAR, Some(distance)) => (unsafe { self.key(argument) }, distance),
             (strategy::WITHIN, _) | (strategy::NEAR, None) => {
-                // SAFETY: as `conditions`: the argument is a ball.
+                // SAFETY: the caller's argument is a ball of this kind.
                 let Ball { center, radius } = unsafe { self.ball(argument) };
                 (center, radius)
             }

@@ -1,4 +1,4 @@
-//! What an indexed column can hold.
+//! The kinds of column that an index can search by distance.
 
 use std::ops::RangeInclusive;
 
@@ -14,8 +14,8 @@ use crate::types::Width;
 use crate::types::bits::declared_length;
 use crate::types::strategy;
 
-/// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
-/// classes' support function 1.
+/// What the searched column holds. The numbers are stored in meta pages and returned by the
+/// operator classes' support function 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -27,38 +27,38 @@ pub enum Kind {
     NarrowBall = 3,
     /// hamming_ball128, indexed by its centre.
     WideBall = 4,
-    /// fingerprint64[], indexed by each distinct element. So a row may have several keys, or none
-    /// if its array has no element that is not NULL. Positions are not stored.
+    /// fingerprint64[], indexed by each distinct element. A row has several keys, or none if its
+    /// array has no element that is not NULL. Positions are not stored.
     Lexicons = 5,
     /// fingerprint256: 32 bytes, most significant first.
     Long = 6,
     /// hamming_ball256, indexed by its centre.
     LongBall = 7,
-    /// bit(n), of as many bits as its column says.
+    /// bit(n), with the length that its column declares.
     Bits = 8,
-    /// text, indexed by the keys of its sketch. This is what the last column of an index is if its
-    /// operator class is that of texts compared by equality.
+    /// text, indexed by the keys of its sketch. The last key column of an index is of this kind if
+    /// its operator class is that of texts compared by equality.
     Texts = 9,
-    /// near_text, indexed by the keys of its text.
+    /// near_text, indexed by the keys of its text's sketch.
     NearTexts = 10,
     /// text, indexed by the kept hashes of its runs of words.
     Passages = 11,
 }
 
-/// The lengths that an indexed `bit(n)` can have.
+/// The lengths that an indexed `bit(n)` may have.
 const LENGTHS: RangeInclusive<u32> = 8..=8 * MOST_KEY as u32;
 
-/// What the column that an index searches by distance holds.
+/// The column that an index searches by distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Searched {
     pub kind: Kind,
-    /// The width of its keys.
+    /// The width of its keys, in bits.
     pub bits: u32,
 }
 
 impl Searched {
-    /// What an open index searches. Raises XX002 if the meta page names no kind with keys of this
-    /// width; [`open`] has checked that it names one.
+    /// The searched column of an existing index. Raises XX002 if the meta page has no known kind,
+    /// or a kind with keys of another width.
     pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
         let Meta { kind, bits, .. } = index.meta();
         let kind = Kind::from_code(kind).filter(|kind| match kind.width() {
@@ -72,12 +72,12 @@ impl Searched {
         Self { kind, bits }
     }
 
-    /// What a new index is to search. Raises an ERROR if its column cannot be searched.
+    /// The searched column of a new index. Raises an ERROR if it cannot be searched.
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn of_new(rel: IndexRel) -> Self {
-        // SAFETY: as this function's; an open index has a descriptor with all of its columns.
+        // SAFETY: `rel` is open, so it has a descriptor with all of its columns.
         let (kind, column) = unsafe {
             let kind = Kind::of_index(rel.as_ptr());
             let column = key_columns(rel.as_ptr()) - 1;
@@ -96,7 +96,7 @@ impl Searched {
         }
     }
 
-    /// The number of blocks when the index does not say: one for each 16 bits, at most 16.
+    /// The number of blocks unless the index has a parameter: one for each 16 bits, at most 16.
     /// crates/simhash-core/src/search/README.md says why.
     pub fn default_blocks(self) -> u32 {
         if self.kind.is_of_texts() {
@@ -125,12 +125,12 @@ impl Kind {
         Self::ALL.into_iter().find(|k| *k as u32 == code)
     }
 
-    /// The kind of an index's column, by its operator class.
+    /// The kind of an index's searched column, by its operator class.
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
-        // SAFETY: as this function's; the last key column is the one that is searched.
+        // SAFETY: `rel` is open; its last key column is the searched one.
         let (code, index) = unsafe { (code_of(rel, key_columns(rel) - 1), IndexRel::new(rel)) };
         if code == ScopeType::Text as u32 {
             return Kind::Texts;
@@ -138,12 +138,12 @@ impl Kind {
         Self::from_code(code).unwrap_or_else(|| refuse(index, code))
     }
 
-    /// The kind of an open index's column: see [`Searched::of`].
+    /// The kind of an existing index's searched column: see [`Searched::of`].
     pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
         Searched::of(index).kind
     }
 
-    /// Whether a type is laid out as this kind's datums are.
+    /// Whether a type has the length and passing convention of this kind's datums.
     pub fn fits(self, type_oid: pg_sys::Oid) -> bool {
         let single = self.single_type(type_oid);
         if single == pg_sys::InvalidOid {
@@ -156,13 +156,13 @@ impl Kind {
             Kind::Long => (32, false),
             Kind::LongBall => (36, false),
             Kind::Texts | Kind::NearTexts | Kind::Passages => (-1, false),
-            // bit varying is laid out as bit is, but its values differ in length.
+            // bit varying is laid out like bit, but its values differ in length.
             Kind::Bits => return single == pg_sys::BITOID,
         };
         layout_of(single) == expected
     }
 
-    /// Whether a type is laid out as the right operand of the operator with this strategy.
+    /// Whether a type has the layout of the right operand of the operator with this strategy.
     pub fn operand_fits(self, number: u16, type_oid: pg_sys::Oid) -> bool {
         if number != strategy::WITHIN || self.is_of_texts() {
             return self.fits(type_oid);
@@ -170,22 +170,22 @@ impl Kind {
         let single = self.single_type(type_oid);
         match self.width() {
             Some(width) => Self::of_balls(width).fits(single),
-            // What is no ball of bit strings raises an ERROR when it is read.
+            // Decoding checks that the value is a ball of bit strings, and raises an ERROR if not.
             None => layout_of(single) == (-1, false),
         }
     }
 
-    /// The type itself, or that of an array's elements where this kind's values are arrays.
-    /// InvalidOid for a type that is no array there.
+    /// The type itself, or the element type where this kind's values are arrays. There, InvalidOid
+    /// for a type that is not an array.
     fn single_type(self, type_oid: pg_sys::Oid) -> pg_sys::Oid {
         if self != Kind::Lexicons {
             return type_oid;
         }
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         unsafe { pg_sys::get_element_type(type_oid) }
     }
 
-    /// The width of its keys. None where the column says it.
+    /// The width of its keys. `None` for bit(n), whose column declares it, and for texts.
     pub fn width(self) -> Option<Width> {
         match self {
             Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Some(Width::Bits64),
@@ -195,13 +195,13 @@ impl Kind {
         }
     }
 
-    /// Whether its values are texts. Their keys are postings.
+    /// Whether its values are texts, so that its keys are postings.
     pub fn is_of_texts(self) -> bool {
         matches!(self, Kind::Texts | Kind::NearTexts | Kind::Passages)
     }
 
-    /// Whether the stored keys may not decide a condition, and do not tell the value. Then the
-    /// executor checks the row again.
+    /// Whether the stored keys may fail to decide a condition, and cannot be turned back into the
+    /// value. The executor then rechecks each row.
     pub fn is_lossy(self) -> bool {
         self.is_ball() || self.has_many_keys()
     }
@@ -210,17 +210,18 @@ impl Kind {
         matches!(self, Kind::NarrowBall | Kind::WideBall | Kind::LongBall)
     }
 
-    /// Whether a row may have several keys, or no key although its column is not NULL.
+    /// Whether a row may have several keys, or none although its column is not NULL.
     pub fn has_many_keys(self) -> bool {
         self == Kind::Lexicons || self.is_of_texts()
     }
 
-    /// The distance of `~=`. None where its argument, a ball, says it, and where there is none.
+    /// The distance of `~=`; `None` if its argument is a ball, which has a radius, or the kind has
+    /// no distance.
     pub fn near(self) -> Option<u32> {
         self.width().filter(|_| !self.is_ball()).map(Width::near)
     }
 
-    /// The ball kind of a width.
+    /// The kind of balls of this width.
     fn of_balls(width: Width) -> Self {
         match width {
             Width::Bits64 => Kind::NarrowBall,
@@ -233,7 +234,7 @@ impl Kind {
 /// The length of a type's values, and whether they are passed by value.
 fn layout_of(type_oid: pg_sys::Oid) -> (i16, bool) {
     let (mut length, mut by_value) = (0, false);
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
     (length, by_value)
 }
@@ -243,17 +244,18 @@ fn layout_of(type_oid: pg_sys::Oid) -> (i16, bool) {
 /// # Safety
 /// `rel` is an open index.
 pub unsafe fn key_columns(rel: pg_sys::Relation) -> usize {
-    // SAFETY: an open index has its catalogue row.
+    // SAFETY: `rel` is open, so it has its pg_index row.
     unsafe { (*(*rel).rd_index).indnkeyatts as usize }
 }
 
-/// The code of what a key column holds, by its operator class. Columns count from 0.
+/// The code that the operator class of a key column gives for what the column holds. Columns count
+/// from 0.
 ///
 /// # Safety
 /// `rel` is an open index of this access method that has this column.
 pub unsafe fn code_of(rel: pg_sys::Relation, column: usize) -> u32 {
-    // SAFETY: the operator class has support function 1, of no arguments: amvalidate and
-    // index_getprocinfo see to it.
+    // SAFETY: index_getprocinfo raises an ERROR if the operator class lacks support function 1.
+    // pg_simhash's own take `internal` and ignore it; only a superuser can create another class.
     unsafe {
         let function = pg_sys::index_getprocinfo(rel, (column + 1) as pg_sys::AttrNumber, 1);
         let code = pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
@@ -261,15 +263,14 @@ pub unsafe fn code_of(rel: pg_sys::Relation, column: usize) -> u32 {
     }
 }
 
-/// Opens an index with keys of type `K`. Raises XX002 if its meta page names no kind with
-/// fingerprints of this width.
+/// Opens an index with keys of type `K`. Raises XX002 as [`Searched::of`] does.
 pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
     let index = storage::open(rel);
     Searched::of(&index);
     index
 }
 
-/// Raises an ERROR for an index whose column has the code of no kind.
+/// Raises an ERROR: the code of the index's last key column is not a kind's.
 fn refuse(index: IndexRel, code: u32) -> ! {
     let (message, hint) = if ScopeType::from_code(code).is_some() {
         (
@@ -293,7 +294,7 @@ fn refuse(index: IndexRel, code: u32) -> ! {
     raise(PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, message, hint)
 }
 
-/// Raises an ERROR for an index on bit strings whose length is not known, or not one of `LENGTHS`.
+/// Raises an ERROR: the index's bit strings have no known length, or one outside `LENGTHS`.
 fn refuse_length(index: IndexRel, bits: Option<u32>) -> ! {
     let (least, most) = (LENGTHS.start(), LENGTHS.end());
     let message = match bits {

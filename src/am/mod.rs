@@ -1,11 +1,12 @@
-//! The index access method `simhash`: what PostgreSQL calls. The trees themselves, and how any
-//! number of backends read and write them, are in the crate `simhash-index`.
+//! The index access method `simhash`: the functions that PostgreSQL calls. The trees themselves,
+//! and how any number of backends read and write them, are in the crate `simhash-index`.
 //!
-//! Where things are: [`handler`] (what PostgreSQL asks for), [`options`], [`kind`] and [`keys`]
-//! (columns, and how their values become keys), [`columns`] and [`scope`] (columns compared by
-//! equality, and those that are only returned), [`insert`], [`build`], [`scan`], [`vacuum`],
-//! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`] (who
-//! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`], [`check`] and [`recipe`].
+//! Where things are: [`handler`] (what the access method can do), [`options`], [`kind`] and
+//! [`keys`] (columns, and how their values become keys), [`columns`] and [`scope`] (columns
+//! compared by equality, and included columns), [`insert`], [`build`], [`scan`], [`vacuum`],
+//! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`]
+//! (privileges), [`elsewhere`] (tables whose rows are elsewhere), [`info`], [`check`] and
+//! [`recipe`].
 
 pub mod asked;
 mod build;

@@ -1,5 +1,5 @@
-//! An index that an SQL function was given: opened together with its heap, and known to be of this
-//! access method.
+//! Opens an index that an SQL function was given, together with its heap, and checks that it is of
+//! this access method.
 
 use std::cell::RefCell;
 
@@ -15,39 +15,40 @@ use crate::error::raise;
 use crate::planner::access_method;
 use crate::storage::IndexRel;
 
-/// An index and its heap; closed when dropped. Until then nothing runs with the caller's rights, so
-/// what concerns the caller is asked before. Several are dropped in the reverse order. The owner of
-/// the last one's heap has taken the caller's place, so what runs functions of an index does it
-/// [as the owner](as_owner) of its own heap.
+/// An index and its heap; dropping it closes both.
+///
+/// While it is open, the heap's owner is the current user, so the caller's privileges are checked
+/// before. Several are dropped in the reverse order of opening. The current user is then the owner
+/// of the heap opened last, so functions of another index run through [`as_owner`].
 pub struct Opened {
     pub heap: pg_sys::Relation,
     pub index: pg_sys::Relation,
     lock: pg_sys::LOCKMODE,
-    /// How many had lent their rights before.
+    /// How many were open before this one.
     before: usize,
     rights: OwnersRights,
 }
 
 impl Opened {
-    /// Opens the index of that OID; raises 42809 if it is not of this access method.
+    /// Opens the index of that OID. Raises 42809 if it is not of this access method.
     pub fn new(oid: pg_sys::Oid, lock: u32) -> Self {
         Self::of_table(oid, heap_of(oid), lock)
     }
 
-    /// Opens an index, or one that is only the parent of its partitions' indexes and has no pages.
+    /// Opens an index, or a partitioned index, which has no pages.
     pub fn or_parent(oid: pg_sys::Oid, lock: u32) -> Self {
         Self::of_table(oid, table_of(oid), lock)
     }
 
     fn of_table(oid: pg_sys::Oid, expected: pg_sys::Oid, lock: u32) -> Self {
         let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: relations are locked in the usual order, heap first.
+        // SAFETY: the heap is locked before its index, as PostgreSQL does. Both are open when they
+        // are read.
         unsafe {
             let heap = pg_sys::table_open(expected, lock);
             let rights = OwnersRights::take(heap);
             let index = pg_sys::index_open(oid, lock);
-            // Before the heap was locked, the index may have been dropped and its OID given to
-            // another.
+            // Before the heap was locked, the index may have been dropped and its OID reused.
             if pg_sys::IndexGetRelation(oid, true) != expected {
                 wrong_object(oid);
             }
@@ -64,9 +65,9 @@ impl Opened {
     }
 
     /// Whether the index has every row version that this transaction's snapshot can see. The
-    /// planner asks the same.
+    /// planner tests the same condition.
     pub fn covers_snapshot(&self) -> bool {
-        // SAFETY: an open index has its catalogue row.
+        // SAFETY: the index is open, so it has its pg_index row.
         unsafe {
             let index = &*self.index;
             !(*index.rd_index).indcheckxmin
@@ -77,9 +78,9 @@ impl Opened {
         }
     }
 
-    /// Raises 55000 if the index was never finished, or is on its way out.
+    /// Raises 55000 unless the index is valid, ready and live.
     pub fn check_valid(&self) {
-        // SAFETY: an open index has its catalogue row.
+        // SAFETY: the index is open, so it has its pg_index row.
         let form = unsafe { &*(*self.index).rd_index };
         if !form.indisvalid || !form.indisready || !form.indislive {
             raise(
@@ -92,7 +93,7 @@ impl Opened {
     }
 
     pub fn rel(&self) -> IndexRel {
-        // SAFETY: open until the guard is dropped.
+        // SAFETY: the index is open until `self` is dropped.
         unsafe { IndexRel::new(self.index) }
     }
 }
@@ -111,7 +112,7 @@ impl Drop for Opened {
             is_last
         });
         if !std::thread::panicking() {
-            // Else the caller would go on with an owner's rights.
+            // Otherwise the caller would continue with an owner's privileges.
             if !is_last {
                 raise(
                     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
@@ -119,7 +120,8 @@ impl Drop for Opened {
                     "",
                 )
             }
-            // SAFETY: opened by `new`.
+            // SAFETY: `of_table` opened both with this lock, and no later switch of user is in
+            // effect.
             unsafe {
                 pg_sys::index_close(self.index, self.lock);
                 pg_sys::table_close(self.heap, self.lock);
@@ -130,22 +132,23 @@ impl Drop for Opened {
 }
 
 thread_local! {
-    /// The owners of the heaps of all indexes that are open, the last one last.
+    /// The owners of the heaps of all open [`Opened`], in the order of opening.
     static LENT: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls what may run functions of an index of this heap, with the rights of the heap's owner and
-/// with settings that no other owner's function has changed.
+/// Runs `call`, which may run functions of an index of this heap, as the heap's owner, with
+/// settings that no other owner's function has changed.
 ///
 /// # Safety
-/// The heap is that of an [`Opened`] which is open.
+/// `heap` is that of an [`Opened`] that is not dropped.
 pub unsafe fn as_owner<T>(heap: pg_sys::Relation, call: impl FnOnce() -> T) -> T {
-    // SAFETY: as this function's.
+    // SAFETY: `heap` is open.
     let owner = unsafe { owner(heap) };
     if LENT.with_borrow(|lent| lent.iter().all(|&other| other == owner)) {
         return call();
     }
-    // SAFETY: as this function's; what is taken is given back, or the transaction aborts.
+    // SAFETY: `heap` is open and locked. The user is restored below, or by the abort after an
+    // ERROR.
     unsafe {
         let rights = OwnersRights::take(heap);
         let result = call();
@@ -155,19 +158,19 @@ pub unsafe fn as_owner<T>(heap: pg_sys::Relation, call: impl FnOnce() -> T) -> T
 }
 
 /// # Safety
-/// The heap is open.
+/// `heap` is open.
 unsafe fn owner(heap: pg_sys::Relation) -> pg_sys::Oid {
-    // SAFETY: an open relation has its catalogue row.
+    // SAFETY: `heap` is open, so it has its pg_class row.
     unsafe { (*(*heap).rd_rel).relowner }
 }
 
-/// What the caller had before the heap's owner took the caller's place.
+/// The caller's user and security context, and the GUC nest level that the owner's settings have.
 ///
-/// Functions in an index's expressions and predicate are the owner's, and PostgreSQL may run them
-/// as soon as it reads these, since it evaluates calls on constants then. So the user is switched
-/// before the index is opened. The switch is security-restricted: it allows nothing that would run
-/// later with the caller's rights. It has settings of its own. After an ERROR, the abort of the
-/// (sub)transaction restores everything.
+/// Functions in an index's expressions and predicate run as the owner. PostgreSQL may run them as
+/// soon as it reads the expressions, since it then evaluates calls on constants. So the user is
+/// switched before the index is opened. The switch is security-restricted: nothing is allowed that
+/// would run later with the caller's privileges. It begins a GUC nest level. After an ERROR, the
+/// abort of the (sub)transaction restores everything.
 struct OwnersRights {
     user: pg_sys::Oid,
     context: i32,
@@ -176,9 +179,10 @@ struct OwnersRights {
 
 impl OwnersRights {
     /// # Safety
-    /// The heap is open and locked.
+    /// `heap` is open and locked.
     unsafe fn take(heap: pg_sys::Relation) -> Self {
-        // SAFETY: as this function's; what is taken is given back, or the transaction aborts.
+        // SAFETY: `heap` is open. `give_back` restores user and settings, or the abort after an
+        // ERROR does.
         unsafe {
             let (mut user, mut context) = (pg_sys::InvalidOid, 0);
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
@@ -191,9 +195,9 @@ impl OwnersRights {
     }
 
     /// # Safety
-    /// Once, and in the reverse order of `take`.
+    /// Called once for each `take`, in the reverse order.
     unsafe fn give_back(&self) {
-        // SAFETY: as this function's.
+        // SAFETY: the values are those of `take`, and no later `take` is in effect.
         unsafe {
             pg_sys::AtEOXact_GUC(false, self.settings);
             pg_sys::SetUserIdAndSecContext(self.user, self.context);
@@ -201,12 +205,12 @@ impl OwnersRights {
     }
 }
 
-/// The table of an index, which may be a parent of partitions. Raises 42809 if the OID is no
-/// index's, or is that of a parent of indexes of another access method.
+/// The table of an index, which may be partitioned. Raises 42P01 if no relation has this OID.
+/// Raises 42809 if it is not an index, or a partitioned index of another access method.
 pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: catalogue look-ups.
+    // SAFETY: a catalogue look-up in a transaction.
     let table = unsafe { pg_sys::IndexGetRelation(index, true) };
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     if unsafe { pg_sys::get_rel_relkind(index) } == 0 {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
@@ -222,14 +226,13 @@ pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
 
 fn is_of_access_method(index: pg_sys::Oid) -> bool {
     type Row = cache::Row<pg_sys::FormData_pg_class>;
-    // SAFETY: a look-up by OID.
+    // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_class.
     let method =
         unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, index, |row: &Row| row.relam) };
     method.is_some() && method == access_method()
 }
 
-/// The heap of an index. Raises 42809 if the OID is no index's, or if the index is only the parent
-/// of its partitions' indexes.
+/// The heap of an index. Raises what [`table_of`] raises, and 42809 for a partitioned index.
 pub fn heap_of(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = table_of(index);
     if is_partitioned(index) {
@@ -242,9 +245,9 @@ pub fn heap_of(index: pg_sys::Oid) -> pg_sys::Oid {
     heap
 }
 
-/// The transaction that wrote a catalogue row.
+/// The transaction that inserted a catalogue row.
 unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
-    // SAFETY: the caller passes a tuple of the heap.
+    // SAFETY: the caller passes a catalogue tuple.
     unsafe {
         let header = &*(*tuple).t_data;
         let frozen = (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
@@ -257,7 +260,7 @@ unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
 }
 
 fn wrong_object(oid: pg_sys::Oid) -> ! {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     let kind = unsafe { pg_sys::get_rel_relkind(oid) } as u8;
     let hint = match (indexes_instead_of(oid).as_slice(), kind) {
         ([], pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE) => {
@@ -278,10 +281,11 @@ fn wrong_object(oid: pg_sys::Oid) -> ! {
     )
 }
 
-/// The simhash indexes of a table that was named, or of that of another index, if nobody keeps it
-/// locked.
+/// The simhash indexes of the named table, or of the table of the named index. Empty if the table
+/// cannot be locked at once.
 fn indexes_instead_of(oid: pg_sys::Oid) -> Vec<String> {
-    // SAFETY: catalogue look-ups; the relation is opened with a lock that the ERROR ends.
+    // SAFETY: catalogue look-ups in a transaction. The relation is opened under the lock taken
+    // here, which the caller's ERROR releases.
     unsafe {
         let table = valid(pg_sys::IndexGetRelation(oid, true)).unwrap_or(oid);
         let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;

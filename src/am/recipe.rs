@@ -1,5 +1,5 @@
-//! How an index's fingerprints were made of a text: the recipe stands in the index's expression, or
-//! in that of the generated column that it is on.
+//! Computes a text's fingerprint as an index does, by the index's expression or by that of the
+//! generated column that it is on.
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
@@ -13,14 +13,14 @@ use crate::types::any_fingerprint::AnyFp;
 use crate::types::datum::Encode;
 use crate::types::{Text, Width};
 
-/// The fingerprint of a text by the recipe of an index, or of a parent of partitions' indexes. NULL
-/// for a text without features. Raises 42809 if the index's fingerprints are not made of one text.
-/// `schema` is the extension's.
+/// The fingerprint of a text by the recipe of an index or a partitioned index. `None` for a text
+/// without features. Raises 42809 if the index's fingerprints are not made of one text. `schema` is
+/// the extension's.
 pub fn fingerprint_like(index: pg_sys::Oid, text: &str, schema: Schema) -> Option<AnyFp> {
     check_may_read(index);
     let opened = Opened::or_parent(index, pg_sys::AccessShareLock);
-    // SAFETY: the index is open. What is evaluated is a call of a function of ours with the types
-    // of arguments that it has.
+    // SAFETY: the index is open. The call that is evaluated is of a pg_simhash function; its first
+    // argument, a text, is replaced by a text.
     unsafe {
         let expression = searched_expression(&opened);
         let Some((call, width)) = recipe(expression, schema) else { raise_no_recipe(index) };
@@ -43,10 +43,10 @@ pub fn fingerprint_like(index: pg_sys::Oid, text: &str, schema: Schema) -> Optio
     }
 }
 
-/// The expression of the column that an index is searched by, its last key column: its own, or that
-/// of a generated column. Null if it has none.
+/// The expression of the searched column, the last key column: the index's own, or that of a
+/// generated column. Null if it has none.
 unsafe fn searched_expression(opened: &Opened) -> *mut pg_sys::Node {
-    // SAFETY: the index and its table are open, and the index has a number for each column.
+    // SAFETY: the index and its table are open; `indkey` has a number for each column.
     unsafe {
         let form = &*(*opened.index).rd_index;
         let columns = form.indkey.values.as_slice(form.indnkeyatts as usize);
@@ -65,14 +65,14 @@ unsafe fn searched_expression(opened: &Opened) -> *mut pg_sys::Node {
     }
 }
 
-/// The call of a function that makes fingerprints of a text, and their width. Casts may stand
-/// around it, and functions of ours that take a fingerprint first, as `hamming_ball` does.
+/// The call that makes fingerprints of a text, and their width. It may be inside casts and inside
+/// functions of pg_simhash that take a fingerprint first, as `hamming_ball` does.
 unsafe fn recipe(
     mut node: *mut pg_sys::Node,
     schema: Schema,
 ) -> Option<(*mut pg_sys::FuncExpr, Width)> {
     let extension = Extension::installed()?;
-    // SAFETY: the node is cast only to the type its tag says.
+    // SAFETY: the node is cast only to the type that its tag names.
     unsafe {
         while !node.is_null() {
             node = match (*node).type_ {

@@ -1,5 +1,5 @@
-//! Who may ask about an index. This is asked before the index is locked, so that whoever may not
-//! ask cannot hold up others.
+//! Checks whether the caller may get information about an index. The check precedes any lock on the
+//! index, so that a caller without privileges cannot block others.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -11,8 +11,8 @@ use crate::error::raise;
 
 type Row = cache::Row<pg_sys::FormData_pg_index>;
 
-/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns of an
-/// index of all rows. Returns the table, which may be a parent of partitions.
+/// Raises 42501 unless the caller has SELECT on the index's table or, if the index is not partial,
+/// on its key columns. Returns the table, which may be partitioned.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = table_of(index);
     if !may_read_keys(index, heap) {
@@ -25,29 +25,30 @@ pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     heap
 }
 
-/// Whether the caller has SELECT on the index's table, or on all columns that it tells about.
+/// Whether the caller has SELECT on the index's table, or on all columns whose values the index
+/// reveals.
 fn may_read_keys(index: pg_sys::Oid, heap: pg_sys::Oid) -> bool {
-    // SAFETY: reads the session's state.
+    // SAFETY: reads this backend's current user.
     let user = unsafe { pg_sys::GetUserId() };
     let columns = key_columns(index);
     let may_read = |column| may_read(heap, column, user);
     may_read(None) || !columns.is_empty() && columns.into_iter().map(Some).all(may_read)
 }
 
-/// Whether [`check_may_know`] raises no ERROR, and the index is still there.
+/// Whether the index still exists and [`check_may_know`] would raise no ERROR.
 pub fn may_know(index: pg_sys::Oid) -> bool {
-    // SAFETY: a look-up by OID.
+    // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_index.
     let heap = unsafe {
         cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| row.indrelid)
     };
-    // SAFETY: reads the session's state.
+    // SAFETY: reads this backend's current user.
     let user = unsafe { pg_sys::GetUserId() };
     let reads_all = |heap| may_read_keys(index, heap) && !hides_rows(heap, user);
     heap.is_some_and(|heap| owns(index) || reads_all(heap))
 }
 
-/// Raises an ERROR unless the caller may know how many rows there are: as the index's owner, or by
-/// reading all of them.
+/// Raises an ERROR unless the caller may know the number of rows: as the owner of the index, or
+/// with SELECT where row-level security hides no row.
 pub fn check_may_know(index: pg_sys::Oid) {
     heap_of(index);
     if !owns(index) {
@@ -56,7 +57,7 @@ pub fn check_may_know(index: pg_sys::Oid) {
     }
 }
 
-/// Raises 42501 unless the caller owns the index, or is a superuser.
+/// Raises 42501 unless the caller owns the index or is a superuser.
 pub fn check_owner(index: pg_sys::Oid) {
     heap_of(index);
     if !owns(index) {
@@ -69,14 +70,15 @@ pub fn check_owner(index: pg_sys::Oid) {
 }
 
 fn owns(index: pg_sys::Oid) -> bool {
-    // SAFETY: reads the session's state.
+    // SAFETY: reads this backend's current user.
     rights::owns(index, unsafe { pg_sys::GetUserId() })
 }
 
-/// The table's columns that are the key of an index: all that it tells about. None if an expression
-/// is among them, or if the index is partial: then its rows tell about the predicate's columns too.
+/// The table's columns that are the index's key: all that the index reveals. Empty if the key has
+/// an expression or the index is partial: its rows then reveal the predicate's columns too.
 fn key_columns(index: pg_sys::Oid) -> Vec<pg_sys::AttrNumber> {
-    // SAFETY: a look-up by OID; the vector has a number of each column, the key's first.
+    // SAFETY: a catalogue look-up in a transaction; `indkey` has a number for each column, the key
+    // columns first.
     let columns = unsafe {
         cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| {
             let is_partial = row.column(pg_sys::Anum_pg_index_indpred).is_some();

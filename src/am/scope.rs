@@ -1,6 +1,6 @@
-//! Columns compared by equality: the types that they can have, and how values become bytes of a
-//! fixed length. Equal values have equal bytes, and different values have different ones: no two
-//! texts are known whose digests are equal.
+//! Turns values of columns compared by equality into bytes of a fixed length per type. Equal values
+//! have equal bytes, and different values have different ones; for digests of texts and bytea, as
+//! far as no collision is known.
 
 use std::ffi::CStr;
 
@@ -11,8 +11,8 @@ use crate::call::interrupts;
 use crate::error::{raise, shown};
 use crate::types::varlena::{palloc_parts, with_packed_bytes};
 
-/// The type of a column compared by equality. The numbers are returned by the operator classes'
-/// support function 1, as those of [`Kind`](super::kind::Kind) are. No number is both.
+/// The type of a column compared by equality. The operator classes' support function 1 returns
+/// these numbers. No number is also a [`Kind`](super::kind::Kind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ScopeType {
@@ -22,7 +22,8 @@ pub enum ScopeType {
     Int8 = 19,
     Oid = 20,
     Uuid = 21,
-    /// text and varchar, under a deterministic collation: equal values have equal bytes.
+    /// text and varchar, under a deterministic collation: values are equal if and only if their
+    /// bytes are.
     Text = 22,
     Bytea = 23,
     Date = 24,
@@ -52,7 +53,7 @@ impl ScopeType {
         Self::ALL.into_iter().find(|scope| *scope as u32 == code)
     }
 
-    /// The bytes of a value that is not NULL.
+    /// The number of bytes of a value that is not NULL.
     pub fn bytes(self) -> usize {
         match self {
             ScopeType::Bool => 1,
@@ -64,15 +65,15 @@ impl ScopeType {
         }
     }
 
-    /// Whether the bytes tell the value. A digest does not.
+    /// Whether the bytes determine the value. A digest does not.
     pub fn is_exact(self) -> bool {
         !matches!(self, ScopeType::Text | ScopeType::Bytea)
     }
 
-    /// Whether a type is laid out as this type's datums are.
+    /// Whether a type has the length and passing convention of this type's datums.
     pub fn fits(self, type_oid: pg_sys::Oid) -> bool {
         let (mut length, mut by_value) = (0, false);
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
         (length, by_value)
             == match self {
@@ -82,7 +83,8 @@ impl ScopeType {
             }
     }
 
-    /// The type of PostgreSQL's own integers with this OID, which are compared with one another.
+    /// The integer type of PostgreSQL with this OID. The three integer types can be compared with
+    /// one another.
     pub fn of_integers(type_oid: pg_sys::Oid) -> Option<Self> {
         match type_oid {
             pg_sys::INT2OID => Some(ScopeType::Int2),
@@ -92,12 +94,12 @@ impl ScopeType {
         }
     }
 
-    /// The bytes of a value, or of an operator's argument. False if no value of the column's type
-    /// is equal to the argument: an integer beyond the type's range. Then nothing is written.
+    /// Writes the bytes of a value, or of an operator's argument. False, with nothing written, if
+    /// no value of the column's type is equal to the argument: an integer outside the type's range.
     ///
     /// # Safety
-    /// `datum` is not NULL. It is of the column's type if `type_oid` is `InvalidOid`, else of that
-    /// type: the right-hand type of an operator of the column's operator family.
+    /// `datum` is not NULL. If `type_oid` is `InvalidOid`, it is of the column's type. Otherwise it
+    /// is of that type, the right-hand type of an operator of the column's operator family.
     pub unsafe fn encode(
         self,
         datum: pg_sys::Datum,
@@ -108,7 +110,7 @@ impl ScopeType {
         match self {
             ScopeType::Bool => bytes[0] = u8::from(datum.value() != 0),
             ScopeType::Int2 | ScopeType::Int4 | ScopeType::Int8 => {
-                // A type that is none of these is the column's own.
+                // Any other type is the column's own.
                 let number = Self::of_integers(type_oid).unwrap_or(self).integer(datum);
                 if !self.holds(number) {
                     return false;
@@ -121,24 +123,24 @@ impl ScopeType {
                 bytes.copy_from_slice(&(datum.value() as u32).to_be_bytes());
             }
             ScopeType::Uuid => {
-                // SAFETY: as this function's: 16 bytes, of any alignment.
+                // SAFETY: `datum` points to a uuid: 16 bytes of any alignment.
                 let uuid = unsafe { datum.cast_mut_ptr::<[u8; 16]>().read_unaligned() };
                 bytes.copy_from_slice(&uuid);
             }
             ScopeType::Text | ScopeType::Bytea => {
                 let hash = |value: &[u8]| digest(value, &mut interrupts());
-                // SAFETY: as this function's: of a type of variable length.
+                // SAFETY: `datum` is a text or a bytea, of variable length.
                 bytes.copy_from_slice(&unsafe { with_packed_bytes(datum, hash) });
             }
         }
         true
     }
 
-    /// The value of which `encode` made these bytes, in the current memory context if it is passed
-    /// by reference.
+    /// The value of these bytes, which `encode` wrote. A value passed by reference is allocated in
+    /// the current memory context.
     ///
     /// # Panics
-    /// Where the bytes do not tell it: [`ScopeType::is_exact`].
+    /// If the type is not [exact](ScopeType::is_exact).
     pub fn decode(self, bytes: &[u8]) -> pg_sys::Datum {
         debug_assert_eq!(bytes.len(), self.bytes(), "the bytes of a value");
         match self {
@@ -157,7 +159,7 @@ impl ScopeType {
         }
     }
 
-    /// The number that a datum of this integer type is.
+    /// The value of a datum of this integer type.
     fn integer(self, datum: pg_sys::Datum) -> i64 {
         match self {
             ScopeType::Int2 => i64::from(datum.value() as i16),
@@ -166,7 +168,7 @@ impl ScopeType {
         }
     }
 
-    /// Whether a number is one of this integer type.
+    /// Whether this integer type has this number.
     fn holds(self, number: i64) -> bool {
         match self {
             ScopeType::Int2 => i16::try_from(number).is_ok(),
@@ -176,13 +178,13 @@ impl ScopeType {
     }
 }
 
-/// Raises 0A000 for the collation of a column, if texts can be equal under it although their bytes
-/// differ. No collation is none of these.
+/// Raises 0A000 for a nondeterministic collation: under it, texts can be equal although their bytes
+/// differ. InvalidOid, no collation, is accepted.
 ///
 /// # Safety
 /// In a transaction: a catalogue look-up.
 pub unsafe fn check_collation(collation: pg_sys::Oid) {
-    // SAFETY: as this function's; the name is a C string if there is one.
+    // SAFETY: catalogue look-ups in a transaction; the name is null or a C string.
     let name = unsafe {
         if collation == pg_sys::InvalidOid || pg_sys::get_collation_isdeterministic(collation) {
             return;

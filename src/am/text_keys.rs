@@ -1,4 +1,4 @@
-//! What makes the keys of texts, whatever their index is of.
+//! Makes the keys of texts, for every kind of index of texts.
 
 use pgrx::pg_sys;
 use simhash_core::base::key::Key;
@@ -10,7 +10,7 @@ use super::texts::NearKeys;
 use crate::storage::IndexRel;
 use crate::types::strategy;
 
-/// What makes the keys of an index's texts.
+/// Makes the keys of an index's texts.
 pub enum TextKeys {
     Near(NearKeys),
     Passages(Box<PassageKeys>),
@@ -18,9 +18,9 @@ pub enum TextKeys {
 
 impl TextKeys {
     /// # Safety
-    /// The index is open, and is of texts.
+    /// `rel` is an open index of texts of this kind.
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of texts.
         unsafe {
             match kind {
                 Kind::Passages => TextKeys::Passages(Box::new(PassageKeys::of(rel))),
@@ -29,12 +29,12 @@ impl TextKeys {
         }
     }
 
-    /// The keys of a value of the indexed column. None if its text has none.
+    /// The keys of a value of the searched column; empty if its text has none.
     ///
     /// # Safety
-    /// The value is of the column's type, and not NULL.
+    /// `value` is of the column's type, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
-        // SAFETY: as this function's.
+        // SAFETY: `value` is of the column's type, and not NULL.
         unsafe {
             match self {
                 TextKeys::Near(keys) => keys.of_value(value),
@@ -43,16 +43,17 @@ impl TextKeys {
         }
     }
 
-    /// What a scan key asks for with this argument.
+    /// What the index has to search for a scan key with this argument.
     ///
     /// # Safety
-    /// The key is of an operator of the index's, the argument of its right-hand type and not NULL.
+    /// `key` is of an operator of the index's last key column. `argument` is of its right-hand
+    /// type, not NULL.
     pub unsafe fn asked<F: Key>(
         &mut self,
         key: &pg_sys::ScanKeyData,
         argument: pg_sys::Datum,
     ) -> Asked<F> {
-        // SAFETY: as this function's.
+        // SAFETY: `argument` is of the operator's right-hand type and not NULL.
         unsafe {
             match self {
                 TextKeys::Passages(keys) => keys.asked(argument),

@@ -1,8 +1,8 @@
-//! Indexes of texts: by which recipe a text becomes keys, and the keys of a value.
+//! Makes the keys of an index of texts, by the index's recipe.
 //!
-//! The recipe is fixed when the index is built, and stands on its meta page: how many bands of how
-//! many rows, the least similarity that they serve, and the config. An index on `near_text(...)`
-//! takes it from the expression, another one from its storage parameters.
+//! The recipe is fixed when the index is built, and is stored on the meta page: the number of bands
+//! and of rows in each, the least similarity that they serve, and the config. An index on
+//! `near_text(...)` takes it from the expression, any other index from its storage parameters.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -32,29 +32,29 @@ use crate::types::datum::Decode;
 use crate::types::near_text::NearText;
 use crate::types::text::with_text;
 
-/// The least similarity that an index serves if it does not say.
+/// The default of the storage parameter `similarity`.
 pub const DEFAULT_SIMILARITY: f64 = 0.5;
 
 /// How the texts of an index become keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// The least similarity that it serves.
+    /// The least similarity that the index serves.
     pub similarity: f64,
     /// The canonical text of the config.
     pub config: Rc<str>,
-    /// The hashes of the lists of words and of the model that the config names, a line for each.
+    /// The hashes of the word lists and of the model that the config names, one on each line.
     words: String,
-    /// What its keys were made by, as `simhash_values` says it.
+    /// The versions of what made its keys, as `simhash_values()` returns them.
     values: Rc<str>,
 }
 
 impl Recipe {
-    /// That of a new index. Raises an ERROR if its parameters or its expression are no recipe.
+    /// The recipe of a new index. Raises an ERROR if its parameters or its expression give none.
     ///
     /// # Safety
-    /// The index is open, its last key column of this kind.
+    /// `rel` is open, and its last key column is of this kind.
     pub unsafe fn of_new(rel: IndexRel, kind: Kind) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open.
         let recipe = unsafe {
             Options::expect_no_blocks(rel);
             if kind == Kind::NearTexts {
@@ -67,7 +67,7 @@ impl Recipe {
                 Self { similarity, config, words: String::new(), values: VALUES.into() }
             }
         };
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
         let words = words_of(&recipe.config, unsafe { schema_of(rel) });
         let recipe = Self { words, ..recipe };
         if Layout::of(recipe.similarity).is_none() {
@@ -76,9 +76,9 @@ impl Recipe {
         recipe
     }
 
-    /// That of the call of near_text which the index is on.
+    /// The recipe of an index whose last key column is a call of near_text.
     unsafe fn of_expression(rel: IndexRel) -> Self {
-        // SAFETY: the caller's index is open; the expressions are copies.
+        // SAFETY: the caller's index is open; RelationGetIndexExpressions returns copies.
         let found = unsafe {
             let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
             let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
@@ -103,7 +103,7 @@ impl Recipe {
         Self { similarity, config: config.into(), words: String::new(), values: VALUES.into() }
     }
 
-    /// That of an index that is there.
+    /// The recipe of an existing index.
     pub fn of(rel: IndexRel) -> Self {
         let note = note(rel);
         let (config, values, words) = lines_of(&note);
@@ -117,13 +117,14 @@ impl Recipe {
         Self { similarity, config: config.into(), words: words.into(), values: values.into() }
     }
 
-    /// Whether the keys tell, as far as one can know while planning, which rows may meet a clause.
+    /// Whether the index's keys can find the rows that meet a clause, as far as the planner knows
+    /// its argument.
     ///
     /// # Safety
-    /// An index qual.
+    /// `clause` is an index qual on the text.
     pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: as this function's; a node is cast only to the type its tag says, a constant
-        // read by its type.
+        // SAFETY: a node is cast only to the type that its tag names. A constant that is no text is
+        // a near_text, as the operator's right-hand type is.
         unsafe {
             if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
                 return true;
@@ -149,24 +150,25 @@ impl Recipe {
         }
     }
 
-    /// What the meta page says of it, in numbers.
+    /// Sets the recipe's numbers in the meta page's content.
     pub fn describe(&self, meta: Meta) -> Meta {
         let Layout { bands, rows } = self.layout();
         let (bands, rows) = (bands as u32, rows as u32);
         Meta { bands, rows, similarity: self.similarity.to_bits(), ..meta }
     }
 
-    /// What it says beside.
+    /// The note on the meta page: the rest of the recipe.
     pub fn note(&self) -> String {
         format!("{}\n{}\n{}", self.config, self.values, self.words)
     }
 
-    /// Says once in a session that the storage parameters are others than the index was built with.
+    /// Warns, once in a session, if the storage parameters differ from those that the index was
+    /// built with.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is open.
     unsafe fn warn_of_others(&self, rel: IndexRel, kind: Kind) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open.
         let (similarity, config) = unsafe { Options::of_texts(rel) };
         let is_other = similarity.is_some_and(|given| given != self.similarity)
             || config.is_some_and(|given| !ConfigText::same_near(&given, &self.config));
@@ -189,36 +191,35 @@ impl Recipe {
         }
     }
 
-    /// The recipe, by which this library makes the keys of the index. Raises 55000 if not.
+    /// The recipe itself. Raises 55000 unless this library makes the same keys by it.
     pub fn of_same_values(self, rel: IndexRel) -> Self {
         expect_same_values(rel, &self.values);
         self
     }
 
-    /// Whether texts are near each other by both if they are by one.
+    /// Whether the same pairs of texts are near by both recipes, apart from the similarity.
     pub fn is_of_same_texts(&self, other: &Self) -> bool {
         ConfigText::same_near(&self.config, &other.config) && self.words == other.words
     }
 
-    /// The recipe, by which these numbers must agree.
+    /// The recipe, changed so that these numbers must agree.
     pub fn with_numbers(self, numbers: Numbers) -> Self {
         Self { config: ConfigText::with_numbers(&self.config, Some(numbers)).into(), ..self }
     }
 
-    /// What makes sets of shingles by this recipe of an index. Raises 55000 as
-    /// [`expect_same_words`] does.
+    /// A maker of sets of shingles by this recipe. Raises 55000 as [`expect_same_words`] does.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is the open index that has this recipe.
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
         let schema = unsafe { schema_of(rel) };
         expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.words, || words_of(&self.config, schema));
         simhasher_for(near_recipe(&ConfigText::config_of(&self.config)), schema)
     }
 
-    /// Whether the config names lists of words, or a model.
+    /// Whether the config names word lists or a model.
     pub fn names_words(&self) -> bool {
         !self.words.is_empty()
     }
@@ -228,18 +229,19 @@ impl Recipe {
     }
 }
 
-/// The lines of a note: the config, what values are made by, and the lists that the config names.
+/// The parts of a note: the config, the versions as `simhash_values()` returns them, and the hashes
+/// of word lists and model.
 pub(super) fn lines_of(note: &str) -> (&str, &str, &str) {
     let (config, rest) = note.split_once('\n').unwrap_or((note, ""));
     let (values, words) = rest.split_once('\n').unwrap_or((rest, ""));
     (config, values, words)
 }
 
-/// Raises 55000 if the keys of an index were made by other rules, another dictionary, or other
-/// tables: it would find too few rows.
+/// Raises 55000 if other rules, another dictionary or other tables made the keys of an index: a
+/// search would miss rows.
 pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
     if then != VALUES {
-        // A version that did not note it has nothing there, or the first list.
+        // A version that did not note the values left this line empty, or put the first list there.
         let then = if then.starts_with(|c: char| c.is_ascii_digit()) { then } else { "unknown" };
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -253,8 +255,8 @@ pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
     }
 }
 
-/// Raises 55000 if a list of words, or the model, is not the one that the index was built with:
-/// its keys would not be those of the queries. `then` and `now` have a line for each of them.
+/// Raises 55000 if a word list or the model is not the one that the index was built with: queries
+/// would have other keys. `then` and `now` have a line for each of them.
 pub(super) fn expect_same_words(rel: IndexRel, then: &str, now: impl FnOnce() -> String) {
     if !then.is_empty() && then != now() {
         raise(
@@ -265,7 +267,7 @@ pub(super) fn expect_same_words(rel: IndexRel, then: &str, now: impl FnOnce() ->
     }
 }
 
-/// Says something of an index once in a session.
+/// Warns about an index, once in a session.
 pub(super) fn warn_once(rel: IndexRel, message: &str, hint: &str) {
     if WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
         warn(message, hint);
@@ -283,9 +285,10 @@ fn raise_similarity(similarity: f64) -> ! {
 /// The similarity and the config of a call of near_text, if both are constants.
 ///
 /// # Safety
-/// An expression.
+/// `call` is an expression.
 unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
-    // SAFETY: a node is cast only to the type its tag says.
+    // SAFETY: a node is cast only to the type that its tag names. A call with these arguments is
+    // near_text's, so its last argument is a config.
     unsafe {
         if !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
             return None;
@@ -306,7 +309,7 @@ unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
     }
 }
 
-/// What makes the keys of an index's texts.
+/// Makes the keys of an index of near texts.
 pub struct NearKeys {
     kind: Kind,
     pub recipe: Recipe,
@@ -317,12 +320,12 @@ pub struct NearKeys {
 
 impl NearKeys {
     /// # Safety
-    /// The index is open, and is of texts.
+    /// `rel` is an open index of texts of this kind.
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
         let recipe = Recipe::of(rel);
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open.
         unsafe { recipe.warn_of_others(rel, kind) };
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
         let schema = unsafe { schema_of(rel) };
         expect_same_values(rel, &recipe.values);
         expect_same_words(rel, &recipe.words, || words_of(&recipe.config, schema));
@@ -331,16 +334,16 @@ impl NearKeys {
         Self { kind, recipe, layout, sketches, made: Vec::new() }
     }
 
-    /// The keys of a value of the indexed column. None if its text has no token.
+    /// The keys of a value of the searched column; empty if its text has no token.
     ///
     /// # Safety
-    /// The value is of the column's type, and not NULL.
+    /// `value` is of the column's type, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
         if self.kind == Kind::Texts {
-            // SAFETY: as this function's.
+            // SAFETY: `value` is a text, as the column is, and not NULL.
             return unsafe { with_text(value, |text| self.of_text(text, self.layout.bands)) };
         }
-        // SAFETY: as this function's.
+        // SAFETY: `value` is a near_text, as the column is, and not NULL.
         unsafe {
             NearText::with(value, |near| {
                 let Recipe { similarity, config, .. } = &self.recipe;
@@ -365,13 +368,13 @@ impl NearKeys {
         self.made.iter().take(bands).map(|&key| posting_key(key)).collect()
     }
 
-    /// What `column ~= argument` asks for.
+    /// What the index has to search for `column ~= argument`, where the argument is a near_text.
     ///
     /// # Safety
-    /// The argument is a near_text, and not NULL.
+    /// `argument` is a near_text, and not NULL.
     pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
         let least = if self.kind == Kind::NearTexts { self.recipe.similarity } else { 0.0 };
-        // SAFETY: as this function's.
+        // SAFETY: `argument` is a near_text, and not NULL.
         unsafe {
             NearText::with(argument, |near| {
                 self.asked_at(&near.text, near.similarity.max(least), &near.config)
@@ -379,39 +382,39 @@ impl NearKeys {
         }
     }
 
-    /// What `column ~= argument` asks for, where the argument is a text.
+    /// What the index has to search for `column ~= argument`, where the argument is a text.
     ///
     /// # Safety
-    /// The argument is a text, and not NULL.
+    /// `argument` is a text, and not NULL.
     pub unsafe fn asked_by_text<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
         let Recipe { similarity, config, .. } = self.recipe.clone();
-        // SAFETY: as this function's.
+        // SAFETY: `argument` is a text, and not NULL.
         unsafe { with_text(argument, |text| self.asked_at(text, similarity, &config)) }
     }
 
-    /// What `column = argument` asks for: texts of equal bytes have equal keys. Under other
-    /// collations than deterministic ones, others are equal too.
+    /// What the index has to search for `column = argument`. Texts of equal bytes have equal keys.
+    /// Under a nondeterministic collation other texts are equal too.
     ///
     /// # Safety
-    /// The argument is a text, and not NULL.
+    /// `argument` is a text, and not NULL.
     pub unsafe fn asked_equal<F: Key>(
         &mut self,
         argument: pg_sys::Datum,
         collation: pg_sys::Oid,
     ) -> Asked<F> {
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         let is_deterministic = collation == pg_sys::InvalidOid
             || unsafe { pg_sys::get_collation_isdeterministic(collation) };
         if !is_deterministic {
             return Asked::Everything;
         }
         let bands = self.layout.bands;
-        // SAFETY: as this function's.
+        // SAFETY: `argument` is a text, and not NULL.
         let keys: Vec<F> = unsafe { with_text(argument, |text| self.of_text(text, bands)) };
         if keys.is_empty() {
             return Asked::Everything;
         }
-        // Fewer would do as well: equal texts share all.
+        // Equal texts share all keys, so a few suffice.
         let shared = keys.len().min(4);
         Asked::Keys(vec![Wanted { keys: keys.into_iter().take(4).collect(), shared }])
     }
@@ -430,18 +433,18 @@ impl NearKeys {
     }
 }
 
-/// What makes sketches, its config and the extension's schema.
+/// The extension's schema, a config, and what makes sketches by it.
 type Last = (Schema, Rc<str>, Rc<RefCell<Sketches>>);
 
 thread_local! {
-    /// Files of indexes of which was said that their parameters have changed.
+    /// The files of indexes for which this session has given the warning.
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u32)>> = RefCell::default();
-    /// That of the config that was asked for last, if it names no list of words and no model: those
-    /// may be made anew.
+    /// The maker of sketches that was used last. One whose config names a word list or a model is
+    /// not kept, since these may be replaced.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// What makes sketches by a config.
+/// The maker of sketches by a config.
 fn sketches(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketches>> {
     let known = LAST.with_borrow(|last| {
         let last = last.as_ref().filter(|(of, known, _)| *of == schema && known == config);
@@ -460,9 +463,10 @@ fn sketches(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketches>> {
 /// The extension's schema.
 ///
 /// # Safety
-/// The index is open. Its last key column has a support function, of ours.
+/// `rel` is open. Its last key column has a support function of pg_simhash's.
 pub(super) unsafe fn schema_of(rel: IndexRel) -> Schema {
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is open and has a last key column; index_getprocinfo returns its support
+    // function.
     unsafe {
         let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
         let function = pg_sys::index_getprocinfo(rel.as_ptr(), column, 1);
@@ -470,7 +474,7 @@ pub(super) unsafe fn schema_of(rel: IndexRel) -> Schema {
     }
 }
 
-/// The hashes of the lists of words and of the model that a config names, a line for each.
+/// The hashes of the word lists and of the model that a config names, one on each line.
 pub(super) fn words_of(config: &str, schema: Schema) -> String {
     let config = near_recipe(&ConfigText::config_of(config));
     if !config.names_something() {

@@ -1,4 +1,4 @@
-//! ambulkdelete and amvacuumcleanup: rows that vacuum found dead leave the index.
+//! ambulkdelete and amvacuumcleanup: remove the entries of rows that vacuum found dead.
 
 use pgrx::pg_sys;
 
@@ -14,15 +14,16 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
     callback: pg_sys::IndexBulkDeleteCallback,
     callback_state: *mut std::ffi::c_void,
 ) -> *mut pg_sys::IndexBulkDeleteResult {
-    // SAFETY: PostgreSQL passes an open index and, from the second call on, what this returned.
+    // SAFETY: PostgreSQL passes an open index and, from the second call on, the stats that this
+    // returned before.
     unsafe {
         let rel = IndexRel::new((*info).index);
         let stats = if stats.is_null() { new_stats() } else { stats };
         let is_dead = |tid: u64| {
             let mut tid = tid::unpack(tid);
             callback.is_some_and(|callback| {
-                // VACUUM's callback looks the TID up. That of CREATE INDEX CONCURRENTLY feeds a
-                // sort and may raise an ERROR.
+                // VACUUM's callback searches for the TID. The callback of CREATE INDEX CONCURRENTLY
+                // feeds a sort and may raise an ERROR.
                 pg_sys::ffi::pg_guard_ffi_boundary(|| callback(&mut tid, callback_state))
             })
         };
@@ -43,7 +44,8 @@ pub unsafe extern "C-unwind" fn amvacuumcleanup(
     info: *mut pg_sys::IndexVacuumInfo,
     stats: *mut pg_sys::IndexBulkDeleteResult,
 ) -> *mut pg_sys::IndexBulkDeleteResult {
-    // SAFETY: as for ambulkdelete.
+    // SAFETY: PostgreSQL passes an open index, and stats that are null or what ambulkdelete
+    // returned.
     unsafe {
         if (*info).analyze_only {
             return stats;
