@@ -1,9 +1,9 @@
-//! The columns of an index: those compared by equality, the one searched by distance, and those
-//! that are only returned.
+//! Encodes the columns that an index compares by equality, and its included columns.
 //!
-//! The values of the first become a row's *scope*: for each column one byte that says whether it is
-//! NULL, and then its value's bytes, or zeroes. The values of the last become its *payload*: a bit
-//! for each column that says whether it is NULL, and then the bytes of their values, or zeroes.
+//! The values of the former are a row's *scope*: for each column one byte that says whether it is
+//! NULL, and then the bytes of its value, or zeroes. The values of the latter are its *payload*:
+//! one bit for each column that says whether it is NULL, and then the bytes of all values, or
+//! zeroes.
 
 use std::ffi::CStr;
 
@@ -19,21 +19,21 @@ use crate::error::{raise, shown};
 use crate::storage::IndexRel;
 use crate::types::varlena::palloc_parts;
 
-/// The first byte of a column in a scope.
+/// The values of a column's first byte in a scope.
 const NOT_NULL: u8 = 0;
 const NULL: u8 = 1;
 
-/// The most bytes that the values of included columns may have together.
+/// The most bytes that the values of the included columns may have together.
 const MOST_INCLUDED: usize = 32;
 
-/// A column that is only returned.
+/// An included column.
 #[derive(Clone, Copy, Debug)]
 struct Included {
     length: usize,
     by_value: bool,
 }
 
-/// What an index's columns hold, in their order.
+/// The types of an index's scope columns and included columns, in their order.
 #[derive(Clone, Debug)]
 pub struct Columns {
     scope: Vec<ScopeType>,
@@ -41,30 +41,30 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns of an index that is open.
+    /// The columns of an existing index.
     pub fn of(rel: IndexRel, meta: &Meta) -> Self {
         let scope = meta.scope_kinds.iter().map_while(|&code| ScopeType::from_code(code)).collect();
         let included = if meta.payload == 0 { Vec::new() } else { included(rel) };
         Self { scope, included }
     }
 
-    /// How many columns are compared by equality. The fingerprint's column follows them.
+    /// How many columns are compared by equality. The searched column follows them.
     pub fn scope_columns(&self) -> usize {
         self.scope.len()
     }
 
-    /// The bytes of a payload.
+    /// The length of a payload.
     pub fn payload_bytes(&self) -> usize {
         let values: usize = self.included.iter().map(|column| column.length).sum();
         null_bytes(self.included.len()) + values
     }
 
-    /// The types of the columns compared by equality that are enums. A label's bytes mean the same
-    /// label in one enum only.
+    /// The enum types among the columns compared by equality. A label's bytes mean that label in
+    /// one enum type only.
     pub fn enums(&self, rel: IndexRel) -> Vec<pg_sys::Oid> {
         let columns = self.scope.iter().enumerate();
         let enums = columns.filter(|&(_, &column)| column == ScopeType::Enum);
-        // SAFETY: an open index has a descriptor with all of its columns.
+        // SAFETY: `rel` is open and has these columns.
         enums.map(|(i, _)| unsafe { type_of(rel, i) }).collect()
     }
 
@@ -72,10 +72,10 @@ impl Columns {
         self.scope.get(column).copied()
     }
 
-    /// What a row has beside its fingerprints.
+    /// What is stored beside each of a row's keys: scope, payload and TID.
     ///
     /// # Safety
-    /// The arrays have a value of each column of the index.
+    /// The arrays have an element for each column of the index.
     pub unsafe fn beside<K: TreeKey>(
         &self,
         values: *const pg_sys::Datum,
@@ -85,10 +85,10 @@ impl Columns {
         let mut scope = [0; MOST_SCOPE];
         let mut at = 0;
         for (i, column) in self.scope.iter().enumerate() {
-            // SAFETY: as this function's.
+            // SAFETY: the arrays have an element for each column.
             let value = unsafe { (!*is_null.add(i)).then(|| *values.add(i)) };
             let end = at + stored_bytes(*column);
-            // SAFETY: the value is of the column's type.
+            // SAFETY: `value` is of the column's type.
             unsafe { encode(*column, value, pg_sys::InvalidOid, &mut scope[at..end]) };
             at = end;
         }
@@ -96,7 +96,8 @@ impl Columns {
         let first = self.scope.len() + 1;
         let mut place = null_bytes(self.included.len());
         for (i, column) in self.included.iter().enumerate() {
-            // SAFETY: as this function's.
+            // SAFETY: the arrays have an element for each column; a value that is not NULL is of
+            // its column's type.
             unsafe {
                 if *is_null.add(first + i) {
                     payload[i / 8] |= 1 << (i % 8);
@@ -113,11 +114,11 @@ impl Columns {
         }
     }
 
-    /// The bytes of a scope's column with this value; none for NULL. `None` if no value of the
-    /// column is equal to it.
+    /// The bytes of a scope's column for a value; a `value` of `None` is NULL. Returns `None` if no
+    /// value of the column is equal to it.
     ///
     /// # Safety
-    /// The value is of the type, or of the column's own if that is `InvalidOid`.
+    /// `value` is of the type, or of the column's own type if that is `InvalidOid`.
     pub unsafe fn scope_bytes(
         &self,
         column: usize,
@@ -126,11 +127,11 @@ impl Columns {
     ) -> Option<Vec<u8>> {
         let column = self.scope_type(column)?;
         let mut bytes = vec![0; stored_bytes(column)];
-        // SAFETY: as this function's.
+        // SAFETY: `value` is of that type.
         unsafe { encode(column, value, type_oid, &mut bytes) }.then_some(bytes)
     }
 
-    /// Whether a scope has a column that is NULL.
+    /// Whether any column of a scope is NULL.
     #[inline]
     pub fn has_null<K: TreeKey>(&self, scope: K::Scope) -> bool {
         let mut bytes = [0; MOST_SCOPE];
@@ -148,9 +149,9 @@ impl Columns {
         self.scope_type(column).map_or(0, stored_bytes)
     }
 
-    /// Puts the values of a row's scope and payload into their places among those of an index
-    /// tuple, in the current memory context. Where a scope's bytes do not tell its value, it is
-    /// NULL: nobody reads it.
+    /// Writes the values of a row's scope and payload to their places among those of an index
+    /// tuple, allocated in the current memory context. A column whose bytes do not determine its
+    /// value becomes NULL: amcanreturn says that it cannot be returned.
     pub fn decode<K: TreeKey>(
         &self,
         scope: K::Scope,
@@ -183,17 +184,17 @@ impl Columns {
     }
 }
 
-/// A column's bytes in a scope.
+/// The number of a column's bytes in a scope.
 fn stored_bytes(column: ScopeType) -> usize {
     1 + column.bytes()
 }
 
-/// The bytes that say which of some columns are NULL.
+/// The number of bytes that say which of some columns are NULL.
 const fn null_bytes(columns: usize) -> usize {
     columns.div_ceil(8)
 }
 
-/// False if no value of the column is equal to this one.
+/// Writes a scope column's bytes. False if no value of the column is equal to this one.
 unsafe fn encode(
     column: ScopeType,
     value: Option<pg_sys::Datum>,
@@ -212,12 +213,12 @@ unsafe fn encode(
 
 impl Included {
     /// # Safety
-    /// The value is of the column's type.
+    /// `value` is of the column's type.
     unsafe fn write(self, value: pg_sys::Datum, bytes: &mut [u8]) {
         if self.by_value {
             bytes[..self.length].copy_from_slice(&value.value().to_le_bytes()[..self.length]);
         } else {
-            // SAFETY: as this function's: a value of that length, of any alignment.
+            // SAFETY: `value` points to a value of the column's fixed length, of any alignment.
             let value =
                 unsafe { std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), self.length) };
             bytes[..self.length].copy_from_slice(value);
@@ -231,7 +232,7 @@ impl Included {
         let mut whole = [0; size_of::<usize>()];
         whole[..bytes.len()].copy_from_slice(bytes);
         let value = usize::from_le_bytes(whole);
-        // Integers are extended by their sign, as PostgreSQL's own are.
+        // Integers are sign-extended, as in PostgreSQL's own datums.
         pg_sys::Datum::from(match bytes.len() {
             1 => value,
             2 => value as i16 as usize,
@@ -241,9 +242,9 @@ impl Included {
     }
 }
 
-/// The columns after the key columns.
+/// The included columns: those after the key columns.
 fn included(rel: IndexRel) -> Vec<Included> {
-    // SAFETY: an open index has a descriptor with all of its columns.
+    // SAFETY: `rel` is open, so it has a descriptor with all of its columns.
     unsafe {
         let descriptor = (*rel.as_ptr()).rd_att;
         let all = (*descriptor).natts as usize;
@@ -259,24 +260,24 @@ fn included(rel: IndexRel) -> Vec<Included> {
     }
 }
 
-/// The type of a column; that below it if it is a domain.
+/// The type of a column; for a domain its base type.
 ///
 /// # Safety
 /// `rel` is an open index with this column.
 unsafe fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is open and has this column.
     unsafe {
         let attribute = crate::compat::attribute((*rel.as_ptr()).rd_att, column);
         pg_sys::getBaseType((*attribute).atttypid)
     }
 }
 
-/// What a new index is to be. Raises an ERROR if its columns are not ones that it can have.
+/// The content of a new index's meta page. Raises an ERROR if its columns are not allowed.
 ///
 /// # Safety
 /// `rel` is an open index of this access method.
 pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32) -> Meta {
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is open.
     let keys = unsafe { key_columns(rel.as_ptr()) };
     let mut scope_kinds = [0; SCOPE_COLUMNS];
     let columns = keys - 1;
@@ -289,7 +290,7 @@ pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() 
     }
     let mut scope = 0;
     for (i, code) in scope_kinds.iter_mut().enumerate().take(columns) {
-        // SAFETY: as this function's; there are more key columns than this.
+        // SAFETY: `rel` is open; column `i` is before its last key column.
         let column = unsafe { new_scope_column(rel, i) };
         scope += stored_bytes(column);
         *code = column as u32;
@@ -307,7 +308,7 @@ pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() 
 }
 
 unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
-    // SAFETY: the caller's index has that many columns, each with an operator class.
+    // SAFETY: the caller's index has this key column, with an operator class and a collation entry.
     let (code, collation) = unsafe {
         let code = super::kind::code_of(rel.as_ptr(), column);
         (code, *(*rel.as_ptr()).rd_indcollation.add(column))
@@ -323,7 +324,7 @@ unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
             "Only the last key column is searched by distance: put the fingerprint last.",
         )
     };
-    // SAFETY: catalogue look-ups; the index has that column.
+    // SAFETY: catalogue look-ups in a transaction; the index has that column.
     unsafe {
         check_base_type(rel, column);
         if column_type == ScopeType::Text {
@@ -333,11 +334,12 @@ unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
     column_type
 }
 
-/// Raises 0A000 for a column whose type has an equality of its own although its values are laid out
-/// as those of the operator class are: citext, which PostgreSQL takes for a text here.
+/// Raises 0A000 for a column whose type has an equality of its own although its values have the
+/// layout of the operator class's type. An example is citext, for which PostgreSQL uses the
+/// operator class of text.
 unsafe fn check_base_type(rel: IndexRel, column: usize) {
     let number = (column + 1) as pg_sys::AttrNumber;
-    // SAFETY: the caller's index has that column. An expression has the type of its column too.
+    // SAFETY: the caller's index has that column. An expression's column has a type as well.
     let (declared, base) = unsafe {
         let attribute = pg_sys::get_atttype((*rel.as_ptr()).rd_id, number);
         (*(*rel.as_ptr()).rd_opcintype.add(column), pg_sys::getBaseType(attribute))
@@ -348,7 +350,7 @@ unsafe fn check_base_type(rel: IndexRel, column: usize) {
     if is_declared {
         return;
     }
-    // SAFETY: a palloc'd C string.
+    // SAFETY: format_type_be returns a palloc'd C string.
     let [base, declared] = [base, declared]
         .map(|one| unsafe { shown(CStr::from_ptr(pg_sys::format_type_be(one))).into_owned() });
     raise(
@@ -366,7 +368,8 @@ unsafe fn check_base_type(rel: IndexRel, column: usize) {
     )
 }
 
-/// The bytes of a payload. Raises an ERROR if columns do not fit.
+/// The length of a new index's payload. Raises an ERROR if a column is of variable length, or the
+/// columns are too long together.
 fn new_payload(rel: IndexRel) -> usize {
     let columns = included(rel);
     if columns.is_empty() {

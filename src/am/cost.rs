@@ -1,4 +1,4 @@
-//! The cost model: how many leaves a scan reads, and what each costs.
+//! The cost model: estimates how many leaves a scan reads, and what they cost.
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::search::cost;
@@ -15,33 +15,32 @@ use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
 use crate::types::strategy;
 
-/// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
-/// 0.7 microseconds a leaf, where an operator call counts as about 0.02.
+/// The cost of processing one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
+/// 0.7 microseconds a leaf, and about 0.02 for an operator call.
 const OPERATORS_PER_LEAF: f64 = 30.0;
-/// What it costs to make a sketch of a text of some hundred bytes, to look for one of its keys on a
-/// leaf, and to look at a candidate's text, in units of cpu_operator_cost.
+/// The costs of making a sketch of a text of some hundred bytes, of looking one of its keys up on a
+/// leaf, and of rechecking a candidate's text, in units of cpu_operator_cost.
 const OPERATORS_PER_SKETCH: f64 = 400.0;
 const OPERATORS_PER_PROBE: f64 = 15.0;
 const OPERATORS_PER_RECHECK: f64 = 300.0;
-/// What it costs to go on to a scope beside that, likewise.
+/// The cost of each further scope of a search for texts, in the same units.
 const OPERATORS_PER_SCOPE: f64 = 1000.0;
-/// About the number of rows on a leaf of the table of rows.
+/// The approximate number of rows on a leaf of the table of rows.
 const ROWS_PER_LEAF: f64 = 700.0;
-/// The share of the pages which a scan has to read from disk although other scans of the same index
-/// have read them before.
+/// The share of pages that a scan reads from disk although earlier scans of the index have read
+/// them.
 const UNCACHED: f64 = 0.05;
-/// Where a table, or a scope of it, has fewer leaves than this, it is not worth a sample: to read
-/// all of them is cheap.
+/// A table, or a scope of it, with fewer leaves is not sampled: reading all of them is cheap.
 const FEW_LEAVES: f64 = 64.0;
-/// The distance to assume where the query does not say it at planning time.
+/// The assumed distance per 64 bits, if the planner does not know it.
 const UNKNOWN_DISTANCE: u32 = 6;
-/// How many fingerprints an array has, where the query does not say.
+/// The assumed number of fingerprints in an array, if the planner does not know it.
 const USUAL_LEXICONS: f64 = 4.0;
-/// How many rows the reader of an ordered scan is expected to take.
+/// The number of rows that an ordered scan is expected to return before it is stopped.
 const ORDERED_ROWS: f64 = 10.0;
 
-/// The cost of a plan that would end in an ERROR: an array's order by several distances. It is more
-/// than any sum of disabled plans, such as a sub-select's, which counts once for each row.
+/// The cost of a plan that would end in an ERROR: an array's order by several distances. It exceeds
+/// any sum of disabled plans, such as a sub-select's, which counts once for each row.
 const REFUSED: f64 = 1e100;
 
 /// amcostestimate.
@@ -57,8 +56,8 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     correlation: *mut f64,
     pages: *mut f64,
 ) {
-    // SAFETY: PostgreSQL passes a path over an index of this access method and places for the
-    // results.
+    // SAFETY: PostgreSQL passes a path over an index of this access method, and pointers for the
+    // results. The planner has locked the index.
     unsafe {
         let mut generic = pg_sys::GenericCosts::default();
         pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
@@ -95,9 +94,8 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rows = generic.numIndexTuples;
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
-        // A bare count(*) is better planned otherwise in two cases. On a standby an index-only scan
-        // looks every row up (see amcanreturn). Over arrays every row is remembered, so that it is
-        // counted once.
+        // An index-only scan for a bare count(*) is slow in two cases. On a standby it looks every
+        // row up (see amcanreturn). Over arrays it remembers every row, to count it once.
         let slow = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
             && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
@@ -111,13 +109,13 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
         *selectivity = generic.indexSelectivity;
-        // Rows near each other in distance lie anywhere in the heap.
+        // The order of the index says nothing about places in the heap.
         *correlation = 0.0;
         *pages = leaves.all.max(1.0);
     }
 }
 
-/// By what the texts of an index are found.
+/// The recipe of an index of texts, whichever its kind.
 enum AnyRecipe {
     Near(Recipe, u32),
     Passages(PassageRecipe),
@@ -132,12 +130,12 @@ impl AnyRecipe {
         AnyRecipe::Near(Recipe::of(rel), meta.bands)
     }
 
-    /// Whether the keys tell which rows may meet a clause.
+    /// Whether the keys can find the rows that meet a clause.
     ///
     /// # Safety
-    /// An index qual.
+    /// `clause` is an index qual on the text.
     unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: `clause` is an index qual on the text.
         unsafe {
             match self {
                 AnyRecipe::Near(recipe, _) => recipe.tells(clause),
@@ -146,29 +144,29 @@ impl AnyRecipe {
         }
     }
 
-    /// Whether all that the costs go by is known.
+    /// Whether the planner knows everything that the costs depend on.
     ///
     /// # Safety
-    /// Index quals.
+    /// `quals` are index quals on the text.
     unsafe fn is_sure_of(&self, quals: &[*mut pg_sys::Node]) -> bool {
         match self {
             AnyRecipe::Near(..) => true,
             AnyRecipe::Passages(recipe) => {
-                // SAFETY: as this function's.
+                // SAFETY: `quals` are index quals on the text.
                 quals.iter().all(|&qual| unsafe { recipe.is_sure_of(qual) })
             }
         }
     }
 
-    /// How many keys are looked for.
+    /// How many keys a search looks up.
     ///
     /// # Safety
-    /// Index quals.
+    /// `quals` are index quals on the text.
     unsafe fn keys_of(&self, quals: &[*mut pg_sys::Node]) -> f64 {
         match self {
             AnyRecipe::Near(_, bands) => f64::from(*bands),
             AnyRecipe::Passages(recipe) => {
-                // SAFETY: as this function's.
+                // SAFETY: `quals` are index quals on the text.
                 let keys = quals.iter().map(|&qual| unsafe { recipe.keys_of(qual) });
                 keys.fold(1.0, f64::max)
             }
@@ -178,21 +176,21 @@ impl AnyRecipe {
 
 /// A scan of an index of texts.
 struct TextScan {
-    /// How often it looks for a key. 0: it walks the table of rows.
+    /// How many look-ups of a key it makes. 0 if it walks the table of rows.
     probes: f64,
-    /// In how many scopes it looks.
+    /// How many scopes it searches.
     scopes: f64,
-    /// The index's pages, which are no more however often it looks.
+    /// The index's pages: the most that it can read, however many look-ups it makes.
     index_pages: f64,
-    /// Rows of the scopes that it looks into.
+    /// Rows of the scopes that it searches.
     rows: f64,
-    /// Whether every row's text is looked at.
+    /// Whether it rechecks every row's text.
     looks_at_all: bool,
 }
 
 impl TextScan {
     /// # Safety
-    /// The path is the planner's; the text is in this column of the index.
+    /// The path is the planner's, over this open index; the text is in this column of the index.
     unsafe fn of(
         root: *mut pg_sys::PlannerInfo,
         path: *mut pg_sys::IndexPath,
@@ -200,9 +198,9 @@ impl TextScan {
         rel: IndexRel,
     ) -> Self {
         let recipe = AnyRecipe::of(rel);
-        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        // SAFETY: the closure gets index quals on the text only.
         let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
-        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        // SAFETY: the path is the planner's; a clause is read only as the type that its tag names.
         let (quals, is_told) = unsafe {
             let of_text = index_quals(path).into_iter().filter(|(of, _)| *of == column);
             let quals = of_text.map(|(_, qual)| (*qual).clause.cast());
@@ -212,12 +210,13 @@ impl TextScan {
             (quals, is_told)
         };
         let asks_text = !quals.is_empty();
-        // SAFETY: as this function's.
+        // SAFETY: the path is the planner's, and so is its index's description.
         let (part, pages) = unsafe {
             let pages = f64::from((*(*path).indexinfo).pages);
             (Part::of_scopes(root, path, column, pages), pages)
         };
-        // SAFETY: as this function's. Of what is not known, how large an index is must not decide.
+        // SAFETY: `quals` are index quals on the text. While something is unknown, no page count
+        // bounds the cost, so that the sizes of indexes do not decide between them.
         let (keys, index_pages) = unsafe {
             let is_sure = recipe.is_sure_of(&quals);
             (recipe.keys_of(&quals), if is_sure { pages.max(1.0) } else { f64::INFINITY })
@@ -236,9 +235,9 @@ impl TextScan {
         }
     }
 
-    /// The costs before the first row and in all.
+    /// The startup cost and the total cost.
     unsafe fn costs(&self, generic: &pg_sys::GenericCosts) -> (f64, f64) {
-        // SAFETY: the planner's settings.
+        // SAFETY: reads settings of this backend.
         let (operator, tuple) =
             unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
         let page = UNCACHED * generic.spc_random_page_cost;
@@ -257,13 +256,13 @@ impl TextScan {
     }
 }
 
-/// How many leaves are read until the first rows come, and to the end.
+/// How many leaves a scan reads before the first rows, and to its end.
 struct Leaves {
     first: f64,
     all: f64,
 }
 
-/// The scopes that a scan looks into, taken for equally large.
+/// The scopes that a scan searches; the model takes them to be equally large.
 struct Part {
     scopes: f64,
     /// Leaves and rows of all of them.
@@ -272,14 +271,14 @@ struct Part {
 }
 
 impl Part {
-    /// What the path's conditions leave of a table of so many leaves.
+    /// The part of a table of `leaves` leaves that the path's conditions leave.
     unsafe fn of_scopes(
         root: *mut pg_sys::PlannerInfo,
         path: *mut pg_sys::IndexPath,
         searched: usize,
         leaves: f64,
     ) -> Self {
-        // SAFETY: the path is the planner's; its clauses' lists are.
+        // SAFETY: the path is the planner's, and so are the lists of its clauses.
         unsafe {
             let info = (*path).indexinfo;
             let rows = (*info).tuples.max(1.0);
@@ -324,11 +323,11 @@ impl Part {
         }
     }
 
-    /// How many leaves are read that hold everything within a distance.
+    /// How many leaves a search within a distance reads.
     fn read<K: TreeKey>(&self, index: &Index<K>, distance: u32) -> f64 {
         let each = self.leaves / self.scopes;
         if each < 1.0 {
-            // Several scopes share a leaf: all leaves are read.
+            // Several scopes share a leaf, so all leaves are read.
             return self.leaves;
         }
         if each < FEW_LEAVES {
@@ -340,7 +339,7 @@ impl Part {
     }
 }
 
-/// How many values some columns of the index have together in so many rows.
+/// How many distinct combinations of values some columns of the index have in this many rows.
 unsafe fn values_of(
     root: *mut pg_sys::PlannerInfo,
     info: *mut pg_sys::IndexOptInfo,
@@ -380,14 +379,14 @@ fn leaves_read<K: TreeKey>(
     }
 }
 
-/// How far a scan has to look, and from how many fingerprints.
+/// How far a scan searches, and from how many fingerprints.
 struct Reach {
-    /// `None`: without bound.
+    /// `None` for no bound.
     distance: Option<u32>,
     probes: f64,
 }
 
-/// The least reach that a condition of the path allows.
+/// The smallest reach among the path's conditions.
 unsafe fn least_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
@@ -415,7 +414,7 @@ unsafe fn least_reach(
     }
 }
 
-/// A condition's distance, and the number of fingerprints to look from if that is known.
+/// A condition's distance, and its number of fingerprints if that is known.
 unsafe fn clause_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
@@ -423,7 +422,8 @@ unsafe fn clause_reach(
     searched: usize,
     clause: *mut pg_sys::Node,
 ) -> Option<(u32, Option<f64>)> {
-    // SAFETY: an index qual; operator clauses have the indexed column on the left.
+    // SAFETY: the caller passes an index qual of the path; operator clauses have the indexed column
+    // on the left.
     unsafe {
         if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
             return None;
@@ -437,15 +437,16 @@ unsafe fn clause_reach(
         let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1)?;
         let constant = argument.cast::<pg_sys::Const>();
         let known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-        // A constant is read by the layout of its type, so the layout has to fit.
+        // A constant is decoded by the layout of its type, so the layout has to fit.
         if !known || !held.kind.operand_fits(number, (*constant).consttype) {
-            // A ball around a parameter or a column of another table has its radius all the same.
+            // A ball around a parameter or a column of another table may still have a constant
+            // radius.
             let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
             let distance = fixed.or_else(|| made_radius(root, argument));
             return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
         }
         if held.kind == Kind::Bits {
-            // One of another length raises an ERROR, but not while planning.
+            // A bit string of another length raises an ERROR in execution, not in planning.
             let constant = (*constant).constvalue;
             let distance =
                 if number == strategy::WITHIN { BitBall::decode(constant).radius } else { 0 };

@@ -1,8 +1,8 @@
-//! Indexes of passages: by which recipe a text becomes kept hashes, and the keys of a value.
+//! Makes the keys of an index of passages, by the index's recipe.
 //!
-//! The recipe is fixed when the index is built, and stands on its meta page: the least number of
-//! words of a passage, and the config. A key is the lower half of a kept hash: the upper one is the
-//! least of a window, and so mostly small.
+//! The recipe is fixed when the index is built, and is stored on the meta page: the least number of
+//! words of a passage, and the config. A key is the lower half of a kept hash. The upper half would
+//! be a poor key: the hash is the least of a window, so its upper half is mostly small.
 
 use std::rc::Rc;
 
@@ -26,29 +26,29 @@ use crate::types::datum::Decode;
 use crate::types::text::with_text;
 use crate::types::{ConfigText, TextPassage};
 
-/// The least number of words of a passage that an index finds if it does not say.
+/// The default of the storage parameter `words`.
 pub const DEFAULT_WORDS: usize = 25;
 
 /// How the texts of an index become kept hashes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassageRecipe {
-    /// The least number of words of a passage that it finds.
+    /// The least number of words of a passage that the index finds.
     pub words: usize,
     /// The canonical text of the config.
     pub config: Rc<str>,
-    /// The hashes of the lists of words that the config names, a line for each.
+    /// The hashes of the word lists that the config names, one on each line.
     lists: String,
-    /// What its keys were made by, as `simhash_values` says it.
+    /// The versions of what made its keys, as `simhash_values()` returns them.
     values: Rc<str>,
 }
 
 impl PassageRecipe {
-    /// That of a new index. Raises an ERROR if its parameters are no recipe.
+    /// The recipe of a new index. Raises an ERROR if its parameters give none.
     ///
     /// # Safety
-    /// The index is open, its last key column of this kind.
+    /// `rel` is open, and its last key column is of passages.
     pub unsafe fn of_new(rel: IndexRel) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
         unsafe {
             Options::expect_no_blocks(rel);
             Options::expect_no_similarity(rel);
@@ -59,7 +59,7 @@ impl PassageRecipe {
         }
     }
 
-    /// That of an index that is there.
+    /// The recipe of an existing index.
     pub fn of(rel: IndexRel) -> Self {
         let note = note(rel);
         let (config, values, lists) = lines_of(&note);
@@ -71,22 +71,23 @@ impl PassageRecipe {
         Self { words, config: config.into(), lists: lists.into(), values: values.into() }
     }
 
-    /// What the meta page says of it, in numbers. A posting is made of one kept hash.
+    /// Sets the recipe's numbers in the meta page's content. A posting is made of one kept hash.
     pub fn describe(&self, meta: Meta) -> Meta {
         Meta { bands: 1, rows: self.words as u32, similarity: 0, ..meta }
     }
 
-    /// What it says beside.
+    /// The note on the meta page: the rest of the recipe.
     pub fn note(&self) -> String {
         format!("{}\n{}\n{}", self.config, self.values, self.lists)
     }
 
-    /// Says once in a session that the storage parameters are others than the index was built with.
+    /// Warns, once in a session, if the storage parameters differ from those that the index was
+    /// built with.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is open.
     unsafe fn warn_of_others(&self, rel: IndexRel) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open.
         let (words, config) = unsafe { (Options::words(rel), Options::of_texts(rel).1) };
         let is_other = words.is_some_and(|given| given != self.words)
             || config.is_some_and(|given| !ConfigText::same_tokens(&given, &self.config));
@@ -104,23 +105,25 @@ impl PassageRecipe {
         }
     }
 
-    /// The recipe, by which this library makes the keys of the index. Raises 55000 if not.
+    /// The recipe itself. Raises 55000 unless this library makes the same keys by it.
     pub fn of_same_values(self, rel: IndexRel) -> Self {
         expect_same_values(rel, &self.values);
         self
     }
 
-    /// Whether both cut texts into the same tokens.
+    /// Whether both recipes cut every text into the same tokens.
     pub fn is_of_same_tokens(&self, other: &Self) -> bool {
         ConfigText::same_tokens(&self.config, &other.config) && self.lists == other.lists
     }
 
-    /// Whether the keys tell, as far as one can know while planning, which rows may meet a clause.
+    /// Whether the index's keys can find the rows that meet a clause, as far as the planner knows
+    /// its argument.
     ///
     /// # Safety
-    /// An index qual.
+    /// `clause` is an index qual on the text.
     pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: as this function's; a constant is of the operator's right-hand type.
+        // SAFETY: `clause` is an index qual on the text, so a constant is of the operator's
+        // right-hand type.
         let passage = unsafe { constant_of(clause) };
         passage.is_none_or(|passage| {
             passage.words as usize >= self.words
@@ -128,17 +131,18 @@ impl PassageRecipe {
         })
     }
 
-    /// How many keys the text of a clause has, about. Of an unknown number of words an index of few
-    /// words may serve what another one cannot, so it has fewer keys then, whatever the text.
+    /// An estimate of how many keys the text of a clause has. If the number of words is unknown, an
+    /// index for fewer words can serve more searches, so it gets the smaller estimate, whatever the
+    /// text.
     ///
     /// # Safety
-    /// An index qual.
+    /// `clause` is an index qual on the text.
     pub unsafe fn keys_of(&self, clause: *mut pg_sys::Node) -> f64 {
-        // Two of each window, which is half of a passage.
+        // Two keys from each window, which is half of a passage long.
         let keys = |bytes: usize, words: usize| {
             1.0 + 4.0 * (bytes / BYTES_PER_WORD).saturating_sub(words) as f64 / words as f64
         };
-        // SAFETY: as this function's.
+        // SAFETY: `clause` is an index qual on the text.
         unsafe {
             match constant_of(clause) {
                 Some(passage) => keys(passage.text.len(), self.words),
@@ -148,22 +152,22 @@ impl PassageRecipe {
         }
     }
 
-    /// Whether the plan knows for how many words a clause asks.
+    /// Whether the planner knows the number of words in a clause.
     ///
     /// # Safety
-    /// An index qual.
+    /// `clause` is an index qual on the text.
     pub unsafe fn is_sure_of(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: `clause` is an index qual on the text.
         unsafe { constant_of(clause).is_some() || knows_words(clause) }
     }
 
-    /// What cuts texts into tokens by this recipe of an index. Raises 55000 if its lists of words
-    /// were made anew.
+    /// A tokenizer of texts by this recipe. Raises 55000 if the library makes other keys now, or a
+    /// word list is another one than when the index was built.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is the open index that has this recipe.
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
         let schema = unsafe { schema_of(rel) };
         expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.lists, || lists_of(&self.config, schema));
@@ -175,16 +179,16 @@ impl PassageRecipe {
     }
 }
 
-/// The bytes of a text that the plan does not know, and of a word.
+/// The assumed length in bytes of a text that the planner does not know, and of a word.
 const USUAL_BYTES: usize = 600;
 const BYTES_PER_WORD: usize = 6;
 
-/// What stands on the right of an operator clause.
+/// The right operand of an operator clause.
 ///
 /// # Safety
-/// An index qual.
+/// `clause` is an index qual.
 unsafe fn asked_of(clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a node is cast only to the type its tag says.
+    // SAFETY: a node is cast only to the type that its tag names.
     unsafe {
         if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
             return None;
@@ -193,13 +197,13 @@ unsafe fn asked_of(clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     }
 }
 
-/// Whether the right of an operator clause is a call of text_passage with a constant number of
-/// words.
+/// Whether the right operand of an operator clause is a call with a constant second argument, as
+/// text_passage's number of words is.
 ///
 /// # Safety
-/// An index qual.
+/// `clause` is an index qual.
 unsafe fn knows_words(clause: *mut pg_sys::Node) -> bool {
-    // SAFETY: as above.
+    // SAFETY: `clause` is an index qual; a node is cast only to the type that its tag names.
     unsafe {
         let call = asked_of(clause).filter(|&call| pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr));
         call.is_some_and(|call| {
@@ -210,12 +214,12 @@ unsafe fn knows_words(clause: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// The constant on the right of an operator clause, if it is one.
+/// The right operand of an operator clause, if it is a constant.
 ///
 /// # Safety
-/// An index qual.
+/// `clause` is an index qual on a text searched for passages.
 unsafe fn constant_of<'a>(clause: *mut pg_sys::Node) -> Option<TextPassage<'a>> {
-    // SAFETY: a node is cast only to the type its tag says; the operator's right-hand type is
+    // SAFETY: a node is cast only to the type that its tag names; the operator's right-hand type is
     // text_passage.
     unsafe {
         let argument = asked_of(clause)?;
@@ -233,10 +237,10 @@ fn lists_of(config: &str, schema: Schema) -> String {
     words_of(&passages::recipe(&ConfigText::config_of(config)).to_string(), schema)
 }
 
-/// So many keys are looked for at a time: each is read from two trees.
+/// How many keys one search merges at a time: each is read from two trees.
 const TOGETHER: usize = 64;
 
-/// What makes the keys of an index's texts.
+/// Makes the keys of an index of passages.
 pub struct PassageKeys {
     recipe: PassageRecipe,
     simhasher: Simhasher,
@@ -245,10 +249,10 @@ pub struct PassageKeys {
 
 impl PassageKeys {
     /// # Safety
-    /// The index is open, and is of passages.
+    /// `rel` is an open index of passages.
     pub unsafe fn of(rel: IndexRel) -> Self {
         let recipe = PassageRecipe::of(rel);
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is open.
         let simhasher = unsafe {
             recipe.warn_of_others(rel);
             recipe.simhasher(rel)
@@ -257,13 +261,13 @@ impl PassageKeys {
         Self { recipe, simhasher, winnower }
     }
 
-    /// The keys of a text, each once, in ascending order. None if it has fewer words than a
+    /// The keys of a text, each once, in ascending order. Empty if it has fewer words than a
     /// passage.
     ///
     /// # Safety
-    /// The value is a text, and not NULL.
+    /// `value` is a text, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
-        // SAFETY: as this function's.
+        // SAFETY: `value` is a text, and not NULL.
         unsafe { with_text(value, |text| self.of_text(text)) }
     }
 
@@ -276,12 +280,12 @@ impl PassageKeys {
         keys
     }
 
-    /// What `column && argument` asks for: rows that have one of the keys.
+    /// What the index has to search for `column && argument`: rows that have one of the keys.
     ///
     /// # Safety
-    /// The argument is a text_passage, and not NULL.
+    /// `argument` is a text_passage, and not NULL.
     pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
-        // SAFETY: as this function's.
+        // SAFETY: `argument` is a text_passage, and not NULL.
         unsafe {
             TextPassage::with(argument, |passage| {
                 let own = &self.recipe;

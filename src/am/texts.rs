@@ -282,13 +282,14 @@ fn raise_similarity(similarity: f64) -> ! {
     )
 }
 
-/// The similarity and the config of a call of near_text, if both are constants.
+/// The similarity and the config of a call of near_text, if both are constants. Which function is
+/// called is not checked.
 ///
 /// # Safety
-/// `call` is an expression.
+/// `call` is an expression. If it is a call with three arguments, the second a constant float8 and
+/// the third a constant, then the third is a config.
 unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
-    // SAFETY: a node is cast only to the type that its tag names. A call with these arguments is
-    // near_text's, so its last argument is a config.
+    // SAFETY: a node is cast only to the type that its tag names; the third argument is a config.
     unsafe {
         if !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
             return None;
