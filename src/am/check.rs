@@ -1,4 +1,4 @@
-//! Whether an index is sound: what `simhash_index_check` verifies.
+//! Verifies an index for `simhash_index_check`.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
@@ -19,10 +19,10 @@ use crate::error::{raise, reserve};
 use crate::storage::{Index, Shared, check_for_interrupts, family, with_key_type};
 use crate::types::tid;
 
-/// Verifies an index, and with `heap` also that it has every row. Raises XX002 naming the page
-/// where something is wrong.
+/// Verifies an index and, with `heap`, that it has every row. Raises XX002 with the page where
+/// something is wrong.
 pub fn check(index: pg_sys::Oid, heap: bool) {
-    // SAFETY: asks for a state of the server.
+    // SAFETY: reads the server's recovery state.
     if unsafe { pg_sys::RecoveryInProgress() } {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -31,7 +31,7 @@ pub fn check(index: pg_sys::Oid, heap: bool) {
         );
     }
     check_owner(index);
-    // Writers wait: what is compared must not change in between.
+    // The lock blocks writers: what is compared must not change meanwhile.
     let opened = Opened::new(index, pg_sys::ShareLock);
     opened.check_valid();
     with_key_type!(family(opened.rel()), K => {
@@ -45,10 +45,10 @@ pub fn check(index: pg_sys::Oid, heap: bool) {
 }
 
 /// Raises 55000 if the scan of the heap might see row versions that the index does not have. A
-/// snapshot that is older than the index sees versions that were out of date when it was built.
-/// Below REPEATABLE READ the scan takes a new snapshot.
+/// snapshot older than the index sees versions that were already outdated when it was built. Below
+/// REPEATABLE READ the scan takes a new snapshot.
 fn check_covered(opened: &Opened) {
-    // SAFETY: a setting of the transaction.
+    // SAFETY: reads a setting of the transaction.
     let keeps_snapshot = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
     if keeps_snapshot && !opened.covers_snapshot() {
         raise(
@@ -62,16 +62,16 @@ fn check_covered(opened: &Opened) {
     }
 }
 
-/// What the scan of the heap looks rows up in.
+/// The state of the heap scan's callback.
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
     reader: RowReader,
-    /// Of an index of texts: the live rows and their postings.
+    /// For an index of texts: the live rows and their expected postings.
     rows: Vec<Expected>,
 }
 
-/// The postings of a row that have not been found: how many they are, and the sum of their hashes.
-/// Rows whose postings are others than their keys have another sum but for one in 2^64.
+/// The postings of a row that have not been found yet: their number and the sum of their hashes. If
+/// a row's postings are not those of its keys, the sum differs, except with probability 2^-64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Expected {
     tid: u64,
@@ -100,14 +100,15 @@ fn hash_of<K: TreeKey>(key: K) -> u64 {
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
-    // SAFETY: the index is open.
+    // SAFETY: `opened` keeps the index open.
     let reader = unsafe { RowReader::new(index) };
     let mut state = HeapCheck { index: index.clone(), reader, rows: Vec::new() };
-    // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
-    // rights; the callback gets the state, which outlives the scan.
+    // SAFETY: the relations are open, and functions in expressions run with their owner's
+    // privileges meanwhile. The callback gets `state`, which outlives the scan.
     unsafe {
         let info = pg_sys::BuildIndexInfo(opened.index);
-        // Only rows visible to a new snapshot: a dead row may have left the index already.
+        // Scan only rows that a new snapshot sees: the entries of a dead row may have been removed
+        // already.
         (*info).ii_Concurrent = true;
         (*info).ii_ExclusionOps = std::ptr::null_mut();
         pg_sys::table_index_build_scan(
@@ -135,7 +136,7 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes a value of each column and the state that `check_heap` gave it.
+    // SAFETY: PostgreSQL passes a value of each column, and the state that `check_heap` gave it.
     unsafe {
         let state = &mut *state.cast::<HeapCheck<K>>();
         check_for_interrupts();
@@ -181,7 +182,7 @@ impl<K: TreeKey> HeapCheck<K> {
                 check_for_interrupts();
                 for Row { entry, .. } in found.drain(..) {
                     let place = self.rows.binary_search_by_key(&entry.tid, |row| row.tid);
-                    // Dead rows have postings until they are vacuumed.
+                    // Dead rows have postings until vacuum removes them.
                     let Ok(place) = place else { continue };
                     let row = &mut self.rows[place];
                     row.postings -= 1;
@@ -214,7 +215,7 @@ impl<K: TreeKey> HeapCheck<K> {
         )
     }
 
-    /// What a locked leaf stores beside a row.
+    /// The payload that a locked leaf stores beside an entry.
     fn payload(&self, leaf: &Shared, position: usize) -> K::Payload {
         let page = Page::check::<K>(leaf.bytes(), &self.index.shape);
         page.map_or(K::Payload::ZERO, |page| K::Payload::load(page.payload(position)))

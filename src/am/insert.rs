@@ -1,4 +1,4 @@
-//! aminsert: one row into every block table, or its postings into theirs.
+//! aminsert: adds a row to every block table, or to the trees of an index of postings.
 
 use pgrx::{PgMemoryContexts, pg_sys};
 use simhash_index::TreeKey;
@@ -11,7 +11,7 @@ use crate::claims;
 use crate::storage::{Index, IndexRel, family, row_header, with_key_type};
 use crate::types::tid;
 
-/// aminsert. Always false: this access method does not say whether the row is unique.
+/// aminsert. Always returns false: this access method enforces no uniqueness.
 #[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn aminsert(
@@ -28,7 +28,8 @@ pub unsafe extern "C-unwind" fn aminsert(
     unsafe {
         let mut rel = IndexRel::new(rel);
         if is_version {
-            // Older versions of the row have the same keys, and may be dead.
+            // Earlier versions of the row have the same keys and may be dead, so a full leaf may
+            // have entries to remove.
             rel.table = heap;
         }
         with_key_type!(family(rel), K => {
@@ -48,10 +49,10 @@ pub unsafe extern "C-unwind" fn aminsert(
     false
 }
 
-/// The row can be found in the index now.
+/// Reports to [`claims`] that the index now has the row, so that its claim can end.
 ///
 /// # Safety
-/// As [`aminsert`], with an index of fingerprints or of postings.
+/// As [`aminsert`]; `rel` is an index of fingerprints or of postings.
 unsafe fn end_claim(
     rel: IndexRel,
     values: *mut pg_sys::Datum,
@@ -60,7 +61,8 @@ unsafe fn end_claim(
     heap: pg_sys::Relation,
     statement: StatementId,
 ) {
-    // SAFETY: as this function's: the last key column is searched by distance.
+    // SAFETY: PostgreSQL's arguments of aminsert are valid; the last key column is the searched
+    // one.
     unsafe {
         let form = &*(*rel.as_ptr()).rd_index;
         let last = form.indnkeyatts as usize - 1;
@@ -74,28 +76,30 @@ unsafe fn end_claim(
     }
 }
 
-/// Whether a row was stored speculatively. Of a table that is no heap nobody can tell.
+/// Whether a row was inserted speculatively. Also true if the table is not a heap, where this is
+/// not known.
 ///
 /// # Safety
-/// It is in the open table, which this transaction has put it into.
+/// `heap` is open, and this transaction has inserted the row there.
 unsafe fn is_on_trial(heap: pg_sys::Relation, tid: pg_sys::ItemPointer) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: `heap` is open and has the row's page.
     let header = unsafe { row_header(heap, tid::pack(&*tid)) };
     header.is_none_or(|header| header.t_ctid.ip_posid == SPECULATIVE)
 }
 
-/// storage/itemptr.h: where the header of such a row points to.
+/// storage/itemptr.h: the offset in `t_ctid` of a speculatively inserted row.
 const SPECULATIVE: u16 = pg_sys::SpecTokenOffsetNumber as u16;
 
-/// The reader of the rows of one statement.
+/// The reader of rows for one statement, created on first use.
 ///
 /// # Safety
-/// The index is open, and `info` is the statement's, in whose context the reader is kept.
+/// `index` is open. `info` is the statement's, and its context keeps the reader.
 unsafe fn reader<'a, K: TreeKey>(
     index: &Index<K>,
     info: *mut pg_sys::IndexInfo,
 ) -> &'a mut RowReader {
-    // SAFETY: as this function's; nobody else uses the cache of an index of this access method.
+    // SAFETY: `info` is valid, and only this function uses its ii_AmCache for an index of this
+    // access method.
     unsafe {
         let mut kept = (*info).ii_AmCache.cast::<RowReader>();
         if kept.is_null() {

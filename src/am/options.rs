@@ -1,5 +1,5 @@
-//! The index's storage parameters. Of fingerprints: `blocks`. Of texts: `similarity`, or `words` of
-//! passages, `config` and `recent`. Of all: `fillfactor`.
+//! The index's storage parameters: `blocks` for fingerprints; `similarity`, `config` and `recent`
+//! for texts; `words`, `config` and `recent` for passages; `fillfactor` for all.
 
 use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
@@ -19,16 +19,15 @@ use crate::types::ConfigText;
 pub struct Options {
     /// The varlena header that build_reloptions writes.
     length: i32,
-    /// 0: the default of the column's width.
+    /// 0 for the default of the column's width.
     pub blocks: i32,
-    /// 0: the default of the kind of index.
+    /// 0 for the default of the kind of index.
     pub fillfactor: i32,
-    /// kB; -1: as much as suits the size of the index.
+    /// In kB; -1 for a size that depends on that of the index.
     recent: i32,
     /// `UNSET` if it was not given.
     similarity: f64,
-    /// Where the text of the config begins, counted from the start of this struct. 0 if it was not
-    /// given.
+    /// The offset of the config's text from the start of this struct. 0 if it was not given.
     config: i32,
     /// 0 if it was not given.
     words: i32,
@@ -39,19 +38,19 @@ const PARAMETERS: &CStr =
     0.7 for 70 %), config and recent; of passages, words (5 to 10000), config and recent; of \
     fingerprints, blocks (1 to 16); of each, fillfactor (50 to 100).";
 
-/// The similarity of an index that does not name one.
+/// The value of `similarity` if it was not given.
 const UNSET: f64 = 2.0;
 
-/// Leaves room for a tenth more rows before the leaves of a fresh index split.
+/// Leaves room for a tenth more rows before the leaves of a new index split.
 const DEFAULT_FILLFACTOR: i32 = 90;
-/// Postings are many, and settle dozens at a time.
+/// Higher for postings: they are many, and move to settled leaves dozens at a time.
 const DEFAULT_FILLFACTOR_OF_TEXTS: i32 = 95;
 
 static KIND: AtomicU32 = AtomicU32::new(0);
 
-/// Makes the parameters known to this process. Called once, when the library is loaded.
+/// Registers the parameters in this process. Called once, when the library is loaded.
 pub fn register() {
-    // SAFETY: at load time; the strings are static.
+    // SAFETY: called while the library is loaded; the strings are static.
     unsafe {
         let kind = pg_sys::add_reloption_kind();
         let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
@@ -116,7 +115,7 @@ pub fn register() {
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn check_config(text: *const c_char) {
     if !text.is_null() {
-        // SAFETY: a C string.
+        // SAFETY: PostgreSQL passes a C string, or null.
         ConfigText::checked(unsafe { CStr::from_ptr(text) }.to_bytes());
     }
 }
@@ -143,7 +142,7 @@ pub unsafe extern "C-unwind" fn amoptions(
         field(c"config", RELOPT_TYPE_STRING, offset_of!(Options, config)),
         field(c"words", RELOPT_TYPE_INT, offset_of!(Options, words)),
     ];
-    // SAFETY: the table describes `Options`.
+    // SAFETY: `fields` describes `Options`.
     with_hint(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, PARAMETERS, || unsafe {
         pg_sys::build_reloptions(
             given,
@@ -158,12 +157,12 @@ pub unsafe extern "C-unwind" fn amoptions(
 }
 
 impl Options {
-    /// The parameters of an index: `None` when none was given.
+    /// The parameters of an index; `None` if none was given.
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
     unsafe fn of<'a>(rel: pg_sys::Relation) -> Option<&'a Self> {
-        // SAFETY: rd_options is null or what amoptions made.
+        // SAFETY: `rel` is open; rd_options is null or what amoptions returned.
         unsafe { (*rel).rd_options.cast::<Self>().as_ref() }
     }
 
@@ -172,25 +171,25 @@ impl Options {
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn blocks(rel: pg_sys::Relation, default: u32) -> u32 {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         let given = unsafe { Self::of(rel) }.map_or(0, |options| options.blocks);
         if given > 0 { given as u32 } else { default }
     }
 
-    /// The share of a page that a build fills.
+    /// How full a build leaves the pages, in percent.
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn fillfactor(rel: pg_sys::Relation, is_of_texts: bool) -> usize {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         let given = unsafe { Self::of(rel) }.map_or(0, |options| options.fillfactor);
         let default = if is_of_texts { DEFAULT_FILLFACTOR_OF_TEXTS } else { DEFAULT_FILLFACTOR };
         (if given > 0 { given } else { default }) as usize
     }
 
-    /// How many leaves of recent postings an index may have.
+    /// How many leaves the recent tree may have.
     pub fn most_recent(rel: IndexRel) -> u32 {
-        // SAFETY: an open index of this access method.
+        // SAFETY: `rel` is an open index of this access method.
         let given = unsafe { Self::of(rel.as_ptr()) }.map_or(-1, |options| options.recent);
         match u32::try_from(given) {
             Ok(kilobytes) => kilobytes.div_ceil(pg_sys::BLCKSZ / 1024),
@@ -198,17 +197,17 @@ impl Options {
         }
     }
 
-    /// The similarity and the config of an index of texts, where they were given.
+    /// The parameters `similarity` and `config`, where they were given.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn of_texts(rel: IndexRel) -> (Option<f64>, Option<String>) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return (None, None) };
         let similarity = (options.similarity != UNSET).then_some(options.similarity);
         let start = usize::try_from(options.config).ok().filter(|&start| start > 0);
         let config = start.map(|start| {
-            // SAFETY: PostgreSQL puts the text behind the struct, and says where it begins.
+            // SAFETY: build_reloptions puts the C string behind the struct, at this offset.
             let text =
                 unsafe { CStr::from_ptr(std::ptr::from_ref(options).cast::<c_char>().add(start)) };
             ConfigText::checked(text.to_bytes()).as_str().to_owned()
@@ -216,12 +215,12 @@ impl Options {
         (similarity, config)
     }
 
-    /// Raises 22023 if an index has parameters of texts that it has no use for.
+    /// Raises 22023 if an index has `similarity` or `config`, which it cannot use.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn expect_none_of_texts(rel: IndexRel) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return };
         let given = [(options.similarity != UNSET, "similarity"), (options.config > 0, "config")];
         if let Some((_, name)) = given.iter().find(|(is_given, _)| *is_given) {
@@ -234,22 +233,22 @@ impl Options {
         }
     }
 
-    /// The least number of words of a passage, if it was given.
+    /// The parameter `words`, if it was given.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn words(rel: IndexRel) -> Option<usize> {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         let given = unsafe { Self::of(rel.as_ptr()) }.map_or(0, |options| options.words);
         usize::try_from(given).ok().filter(|&words| words > 0)
     }
 
-    /// Raises 22023 if an index that is not of passages has a number of words.
+    /// Raises 22023 if an index that is not of passages has `words`.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn expect_no_words(rel: IndexRel) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         if unsafe { Self::words(rel) }.is_some() {
             raise_useless(
                 rel,
@@ -259,12 +258,12 @@ impl Options {
         }
     }
 
-    /// Raises 22023 if an index of passages has a similarity.
+    /// Raises 22023 if an index of passages has `similarity`.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn expect_no_similarity(rel: IndexRel) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         if unsafe { Self::of_texts(rel) }.0.is_some() {
             raise_useless(
                 rel,
@@ -274,12 +273,12 @@ impl Options {
         }
     }
 
-    /// Raises 22023 if an index of texts has a number of blocks.
+    /// Raises 22023 if an index of texts has `blocks`.
     ///
     /// # Safety
-    /// The index is open.
+    /// `rel` is an open index of this access method.
     pub unsafe fn expect_no_blocks(rel: IndexRel) {
-        // SAFETY: as this function's.
+        // SAFETY: `rel` is an open index of this access method.
         if unsafe { Self::blocks(rel.as_ptr(), 0) } > 0 {
             raise_useless(rel, "blocks", "Only fingerprints are cut into blocks.");
         }

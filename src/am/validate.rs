@@ -1,4 +1,4 @@
-//! amvalidate: whether an operator class fits this access method.
+//! amvalidate: checks whether an operator class fits this access method.
 
 use std::ffi::CStr;
 
@@ -15,16 +15,16 @@ pub unsafe extern "C-unwind" fn amvalidate(operator_class: pg_sys::Oid) -> bool 
     let Some(class) = OperatorClass::look_up(operator_class) else {
         return false;
     };
-    // Both are looked at, so that all complaints are heard.
+    // Check both, so that every complaint is reported.
     let held = class.held();
     let operators = class.operators_are_sound(held);
     held.is_some() && operators
 }
 
-/// What the columns of an operator class hold.
+/// What a column of an operator class holds.
 #[derive(Clone, Copy)]
 enum Held {
-    /// What is searched by distance.
+    /// Values searched by distance.
     Hamming(Kind),
     /// Values compared by equality.
     Scope(ScopeType),
@@ -43,7 +43,7 @@ impl Held {
     }
 }
 
-/// What pg_opclass says.
+/// A row of pg_opclass.
 struct OperatorClass {
     name: String,
     family: pg_sys::Oid,
@@ -53,7 +53,7 @@ struct OperatorClass {
 impl OperatorClass {
     fn look_up(oid: pg_sys::Oid) -> Option<Self> {
         let cache = pg_sys::SysCacheIdentifier::CLAOID;
-        // SAFETY: a look-up by OID; the name is a C string.
+        // SAFETY: a catalogue look-up in a transaction; the name is a C string.
         unsafe {
             cache::row(cache, oid, |row: &cache::Row<pg_sys::FormData_pg_opclass>| Self {
                 name: CStr::from_ptr(row.opcname.data.as_ptr()).to_string_lossy().into_owned(),
@@ -72,20 +72,20 @@ impl OperatorClass {
         false
     }
 
-    /// What support function 1 says. It takes `internal` and returns a code, for which the input
-    /// type is laid out.
+    /// What the columns hold, by the code that support function 1 returns. The input type has to
+    /// have the layout for it.
     fn held(&self) -> Option<Held> {
         let complain = |what: &str| {
             self.complain(what);
             None
         };
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         let function =
             unsafe { pg_sys::get_opfamily_proc(self.family, self.input_type, self.input_type, 1) };
         let Some(function) = valid(function) else {
             return complain("lacks support function 1");
         };
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         if unsafe { pg_sys::get_func_rettype(function) } != pg_sys::INT4OID {
             return complain("has a support function 1 that does not return integer");
         }
@@ -99,13 +99,13 @@ impl OperatorClass {
         }
     }
 
-    /// Every operator has a strategy and operands for what the columns hold, and the purpose and
-    /// result of its strategy. One of them can be searched by: `~=`, `<@`, or the `=` of columns
-    /// compared by equality.
+    /// Whether every operator has a known strategy, operands that fit what the columns hold, and
+    /// the purpose and result of its strategy. One of them has to be usable in a search: `~=`,
+    /// `<@`, or the `=` of columns compared by equality.
     fn operators_are_sound(&self, held: Option<Held>) -> bool {
         let family = [pg_sys::Datum::from(self.family)];
         let mut searchable = false;
-        // SAFETY: a look-up by the family.
+        // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_amop.
         let sound = unsafe {
             cache::rows(
                 pg_sys::SysCacheIdentifier::AMOPSTRATEGY,
@@ -113,7 +113,7 @@ impl OperatorClass {
                 |member: &pg_sys::FormData_pg_amop| {
                     let number = member.amopstrategy as u16;
                     searchable |= match held {
-                        // Complained of already.
+                        // `held` has reported this already.
                         None => true,
                         Some(Held::Scope(_)) => {
                             number == strategy::EQUAL
@@ -141,7 +141,7 @@ impl OperatorClass {
             return self.complain(&format!("has an operator with the unknown strategy {number}"));
         }
         match held {
-            // A text in the last column is searched by nearness.
+            // In the last key column, a text is searched by nearness.
             Some(Held::Scope(ScopeType::Text))
                 if number == strategy::NEAR && member.amoplefttype == self.input_type => {}
             Some(Held::Scope(_)) if number != strategy::EQUAL => {
@@ -158,7 +158,7 @@ impl OperatorClass {
         }
         let by_distance = number == strategy::DISTANCE;
         let ordering = member.amoppurpose == pg_sys::AMOP_ORDER as std::ffi::c_char;
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         let result = unsafe { pg_sys::get_op_rettype(member.amopopr) };
         let expected = if by_distance { pg_sys::INT4OID } else { pg_sys::BOOLOID };
         if by_distance != ordering || result != expected {
@@ -167,12 +167,12 @@ impl OperatorClass {
         true
     }
 
-    /// Whether the operands of an equality are of one type, or both are PostgreSQL's own integers;
-    /// and whether the family has a class of each.
+    /// Whether the operands of `=` are of one type, or both are integer types of PostgreSQL, and
+    /// the family has support function 1 for each.
     fn are_compared(&self, member: &pg_sys::FormData_pg_amop) -> bool {
         let (left, right) = (member.amoplefttype, member.amoprighttype);
         let scope = |type_oid| {
-            // SAFETY: a catalogue look-up.
+            // SAFETY: a catalogue look-up in a transaction.
             let function = unsafe { pg_sys::get_opfamily_proc(self.family, type_oid, type_oid, 1) };
             valid(function).and_then(|function| ScopeType::from_code(call(function)))
         };
@@ -183,9 +183,11 @@ impl OperatorClass {
     }
 }
 
-/// What a support function 1 returns. It is called with the argument it is declared for.
+/// The code that a support function 1 returns. It is called with one null argument; what it is
+/// declared for is not checked.
 fn call(function: pg_sys::Oid) -> u32 {
-    // SAFETY: a function of `internal`, which may be null.
+    // SAFETY: pg_simhash's functions take `internal` and ignore it; only a superuser can create a
+    // class with another one.
     let code = unsafe {
         pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
     };

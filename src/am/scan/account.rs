@@ -1,4 +1,4 @@
-//! What the latest scans of this session did, for whoever asks afterwards.
+//! Keeps statistics of this session's latest scans, for SQL functions to show.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,20 +8,20 @@ use pgrx::pg_sys;
 /// How many scans are remembered.
 const REMEMBERED: usize = 64;
 
-/// What one scan did from its beginning to its end, each time that it was started again included.
+/// The statistics of one scan from begin to end, including every rescan.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     pub index: pg_sys::Oid,
-    /// How often it was started.
+    /// How often it was started: rescans included.
     pub searches: u64,
-    /// The leaves that it read, each time that it did.
+    /// The leaves that it read; a leaf counts each time.
     pub leaves: u64,
-    /// Rows that are near by what the index stores.
+    /// Rows that meet the conditions as far as the index can decide.
     pub candidates: u64,
-    /// Rows that were handed to the executor, and those of which it asks the table again.
+    /// Rows returned to the executor, and those of them that it has to recheck.
     pub returned: u64,
     pub rechecked: u64,
-    /// Rows that the executor found dead to all.
+    /// Rows that the executor reported as dead to all transactions.
     pub dead: u64,
 }
 
@@ -35,7 +35,7 @@ impl Account {
         Self { index, searches, leaves, candidates, returned: 0, rechecked: 0, dead: 0 }
     }
 
-    /// The scan is over.
+    /// Adds the statistics of a scan that has ended.
     pub fn close(self) {
         LATEST.with_borrow_mut(|latest| {
             latest.truncate(REMEMBERED - 1);

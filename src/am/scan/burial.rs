@@ -1,8 +1,8 @@
-//! Rows that a scan found and nobody can see any more, as the executor tells it: their entries go
+//! Removes entries of rows that a scan found and the executor reported as dead. They are removed
 //! from each leaf that has several, so that the next scan does not look these rows up again.
 //!
-//! What the executor said is a reason to look, and no more: [`Index::reclaim_found`] asks the heap
-//! again while it has the leaf locked.
+//! The executor's report is only a reason to check: [`Index::reclaim_found`] asks the heap again
+//! while it has the leaf pinned.
 //!
 //! [`Index::reclaim_found`]: simhash_index::Index::reclaim_found
 
@@ -15,19 +15,19 @@ use simhash_index::{Entry, TreeKey};
 use crate::am::asked::Wanted;
 use crate::storage::Index;
 
-/// A leaf with fewer is not worth a record.
+/// For fewer entries of a leaf, no record is written.
 const LEAST: usize = 8;
-/// So many are buried at once.
+/// After this many dead rows, their entries are removed.
 const MOST: usize = 1024;
 
-/// The rows that are to be buried.
+/// The dead rows of a scan whose entries are still to be removed.
 pub struct Burial<K: TreeKey> {
-    /// What the scan handed out last: the table in which it found the row, and its entry there. Of
-    /// texts it is the number of the text that was looked for, and the entry has a scope and a TID
+    /// The row that the scan returned last: the table in which it was found, and its entry there.
+    /// In a search for texts: the number of the [`Wanted`], and an entry with a scope and a TID
     /// only.
     latest: Option<(usize, Entry<K>)>,
     dead: Vec<(usize, Entry<K>)>,
-    /// The texts that the scan looks for, whose keys the rows have.
+    /// The searches for texts, by whose keys the rows were found.
     texts: Option<Rc<[Wanted<K::Fingerprint>]>>,
 }
 
@@ -36,7 +36,7 @@ impl<K: TreeKey> Burial<K> {
         Self { latest: None, dead: Vec::new(), texts: None }
     }
 
-    /// Goes on for a scan that looks for other rows.
+    /// Prepares for a rescan, which may search for other rows.
     pub fn begin(&mut self, index: &Index<K>, texts: Option<Rc<[Wanted<K::Fingerprint>]>>) {
         if self.texts.is_some() || self.dead.len() >= LEAST {
             self.bury(index);
@@ -44,8 +44,8 @@ impl<K: TreeKey> Burial<K> {
         (self.latest, self.texts) = (None, texts);
     }
 
-    /// The scan hands this row out. `text` is the number of the text that it is near to, if one is
-    /// looked for.
+    /// Notes that the scan returns this row. `text` is the number of the [`Wanted`] that found it,
+    /// in a search for texts.
     pub fn handed_out(&mut self, index: &Index<K>, row: &Hit<K>, text: Option<usize>) {
         let place = text.unwrap_or(usize::from(row.table));
         let rotated = match text {
@@ -55,12 +55,12 @@ impl<K: TreeKey> Burial<K> {
         self.latest = Some((place, Entry { key: K::new(row.scope, rotated), tid: row.tid }));
     }
 
-    /// The scan hands out a row that it found in another way.
+    /// Notes that the scan returns a row whose entries are not removed here.
     pub fn handed_out_null(&mut self) {
         self.latest = None;
     }
 
-    /// The row that was handed out last is dead.
+    /// Notes that the row returned last is dead.
     pub fn died(&mut self, index: &Index<K>) {
         self.dead.extend(self.latest.take());
         if self.dead.len() >= MOST {
@@ -87,7 +87,7 @@ impl<K: TreeKey> Burial<K> {
         }
     }
 
-    /// Removes the postings with these keys of some rows: a leaf of each key in both trees.
+    /// Removes the postings of these rows with these keys, from both trees.
     fn bury_postings(
         &self,
         index: &Index<K>,

@@ -1,13 +1,12 @@
-//! A scan's way through the index: one source of rows after the other, a batch of them at a time.
+//! A scan's way through the index: one source of rows after the other, one batch at a time.
 //!
-//! A leaf stays pinned while rows of it are handed out to an index-only scan or under a snapshot
-//! other than MVCC: vacuum then waits before it lets their TIDs be used again.
+//! A leaf stays pinned while its rows are returned to an index-only scan, or under a snapshot that
+//! is not MVCC. Vacuum waits for that pin before their TIDs can be reused.
 //!
-//! Where a row may have several keys, the scan remembers the rows that it has handed out. Another
-//! row may take such a row's TID meanwhile, and the scan passes it over. That is right under an
-//! MVCC snapshot, which cannot see the other row. It is right under the snapshot of an exclusion
-//! constraint's check, too: the other row was inserted after the one that is being checked, so its
-//! own check finds that one.
+//! If a row may have several keys, the scan remembers the TIDs that it has returned. Another row
+//! may get such a TID meanwhile, and the scan then skips it. That is right under an MVCC snapshot,
+//! which cannot see the other row. It is also right under the snapshot of an exclusion constraint's
+//! check: the other row was inserted after the one being checked, so its own check finds that one.
 
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;
@@ -35,26 +34,26 @@ use crate::compat;
 use crate::storage::{Index, IndexRel, Pinned, Shared, check_for_interrupts, leaves_read};
 use crate::types::tid;
 
-/// What the callbacks need of a scan, whatever the key type.
+/// What the access method's functions call of a scan, whatever its key type.
 pub trait Scan {
-    /// Starts again with the keys that the descriptor has now.
+    /// Starts the scan again with the descriptor's present keys.
     ///
     /// # Safety
-    /// The arrays hold as many keys as the scan was begun with.
+    /// The descriptor's arrays have as many keys as the scan was begun with.
     unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc);
-    /// Puts the next row into `desc`; false at the end.
+    /// Puts the next row into `desc`. False at the end.
     ///
     /// # Safety
-    /// `desc` is the scan's own.
+    /// `desc` is the descriptor of this scan.
     unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool;
-    /// Adds all rows to a bitmap and returns their number.
+    /// Adds all rows to a bitmap, and returns their number.
     ///
     /// # Safety
-    /// `bitmap` is a TID bitmap.
+    /// `bitmap` is a valid TID bitmap.
     unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64;
-    /// Passes by all further rows that are found by the same key as the latest.
+    /// Skips further rows with the same scope and fingerprint as the row returned last.
     fn pass_copies(&mut self);
-    /// Gives up the pin. Called before the scan ends in the normal way.
+    /// Releases the pin. Called before the scan ends without an ERROR.
     fn release(&mut self);
 }
 
@@ -62,17 +61,17 @@ pub trait Scan {
 pub struct Cursor<K: TreeKey> {
     index: Index<K>,
     searched: Searched,
-    /// What makes keys of the query's texts, if the index is of texts.
+    /// Makes keys of the query's texts, if the index is of texts.
     texts: Option<TextKeys>,
     source: Source<K>,
-    /// Where it looks.
+    /// The scopes that it searches.
     scopes: Rc<[Scopes<K::Scope>]>,
     sieve: Sieve<K>,
     /// Whether rows without a fingerprint follow those of the source.
     nulls_follow: bool,
     unwanted: Unwanted,
     batch: Batch<K>,
-    /// The key whose rows are passed by.
+    /// The key whose rows are skipped.
     passed: Option<K>,
     pin: Pin,
     output: Output<K>,
@@ -80,7 +79,7 @@ pub struct Cursor<K: TreeKey> {
     account: Account,
 }
 
-/// Where rows come from at present.
+/// The present source of rows.
 #[allow(clippy::large_enum_variant, reason = "a scan has one")]
 enum Source<K: TreeKey> {
     Range(Ranges<K>),
@@ -95,8 +94,8 @@ enum Source<K: TreeKey> {
 struct Ranges<K: TreeKey> {
     scan: RangeScan<K, IndexRel>,
     distance: u32,
-    /// The conditions whose scans are still to be made, in each of the scopes. Of the last of them
-    /// the scans in the first `made` scopes have been made.
+    /// The conditions that are still to be scanned in each of the scopes. For the last condition,
+    /// the scans in the first `made` scopes exist already.
     left: Vec<Condition<K::Fingerprint>>,
     scopes: Rc<[Scopes<K::Scope>]>,
     made: usize,
@@ -106,7 +105,7 @@ struct Ranges<K: TreeKey> {
 struct TextSearch<K: TreeKey> {
     wanted: Rc<[Wanted<K::Fingerprint>]>,
     scopes: Rc<[Scopes<K::Scope>]>,
-    /// Which search it is, in which of the scopes.
+    /// The number of the present search, and that of its scope.
     at: (usize, usize),
     /// The scope that was searched last.
     last: Option<K::Scope>,
@@ -118,7 +117,7 @@ impl<K: TreeKey> TextSearch<K> {
         Self { wanted, scopes, at: (0, 0), last: None, candidates: None }
     }
 
-    /// Appends more rows. False at the end.
+    /// Appends TIDs of more rows. False at the end.
     fn next_batch(&mut self, index: &Index<K>, tids: &mut Vec<u64>) -> bool {
         loop {
             if let Some(candidates) = &mut self.candidates
@@ -145,7 +144,7 @@ impl<K: TreeKey> TextSearch<K> {
     }
 }
 
-/// The scope to search after `last`.
+/// The scope to search after `last`; `None` if there is none.
 fn next_scope<K: TreeKey>(
     index: &Index<K>,
     scopes: &Scopes<K::Scope>,
@@ -162,26 +161,26 @@ fn next_scope<K: TreeKey>(
     }
 }
 
-/// What drops rows that the source finds and the scan does not return.
+/// Drops rows that the source finds and the scan does not return.
 struct Sieve<K: TreeKey> {
-    /// A row has to meet one condition of each.
+    /// A row has to meet one condition of each of these.
     filters: Vec<Vec<Condition<K::Fingerprint>>>,
-    /// Rows handed out, where a row may be found several times and is returned once.
+    /// The rows returned, if a row may be found several times.
     seen: Option<HashSet<u64>>,
 }
 
-/// Rows read and not handed out yet: those from number `next` on.
+/// The rows read last; those from number `next` on are still to be returned.
 struct Batch<K: TreeKey> {
     rows: Vec<Hit<K>>,
     next: usize,
-    /// What the leaf stores beside each row, if that is wanted and the rows are of one leaf.
+    /// The payload of each row, if wanted and if the rows are from one leaf.
     payloads: Vec<u8>,
 }
 
-/// The pin on the leaf of the rows in the batch. Dropping the scan leaves the pin alone: after an
-/// ERROR, PostgreSQL's abort has released it.
+/// The pin on the leaf of the batch's rows. Dropping the scan does not release it: after an ERROR,
+/// PostgreSQL's abort has done so.
 struct Pin {
-    /// Whether a handed-out row's leaf stays pinned.
+    /// Whether the leaf of a returned row stays pinned.
     is_kept: bool,
     held: ManuallyDrop<Option<Pinned>>,
 }
@@ -204,7 +203,7 @@ impl<K: TreeKey> Batch<K> {
         self.next = 0;
     }
 
-    /// Copies what a leaf stores beside the rows, which were found on it.
+    /// Copies the payloads of the batch's rows, which were found on this page.
     fn copy_payloads(&mut self, page: &Page<'_>) {
         for row in &self.rows {
             self.payloads.extend_from_slice(page.payload(row.position as usize));
@@ -213,8 +212,8 @@ impl<K: TreeKey> Batch<K> {
 }
 
 impl<K: TreeKey> Sieve<K> {
-    /// The greatest distance from a query at which a row can pass: in a ball around another centre,
-    /// no row is farther than that centre and the radius together.
+    /// The greatest distance from a query at which a row can pass the filters. A row within a ball
+    /// is no farther from the query than the ball's centre and the radius together.
     fn reach(&self, query: K::Fingerprint) -> u32 {
         let reach =
             |f: &Condition<K::Fingerprint>| query.hamming(f.center).saturating_add(f.distance);
@@ -237,8 +236,8 @@ impl<K: TreeKey> Sieve<K> {
 }
 
 impl<K: TreeKey> Ranges<K> {
-    /// The scans for these conditions in each of the scopes; none if there are no more. `made` of
-    /// those for the last condition have been made.
+    /// The scans for these conditions in each of the scopes; `None` if no condition is left. For
+    /// the last condition, the first `made` scopes have been scanned.
     fn new(
         index: &Index<K>,
         mut left: Vec<Condition<K::Fingerprint>>,
@@ -264,14 +263,15 @@ impl<K: TreeKey> Ranges<K> {
 }
 
 impl<K: TreeKey> Cursor<K> {
-    /// A scan that returns nothing until it is started. Index tuples are made in `context`.
+    /// A scan that returns nothing until it is started. Index tuples are allocated in a child of
+    /// `context`.
     ///
     /// # Safety
-    /// The index is open.
+    /// `index` is open.
     pub unsafe fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
         let searched = Searched::of(&index);
         let is_of_texts = searched.kind.is_of_texts();
-        // SAFETY: as this function's.
+        // SAFETY: `index` is open and, if this runs, of texts.
         let texts = is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) });
         let columns = Columns::of(index.store, &index.meta());
         let account = Account::of(index.store.oid());
@@ -293,7 +293,7 @@ impl<K: TreeKey> Cursor<K> {
         }
     }
 
-    /// What the scan begins with.
+    /// The source that the scan begins with.
     fn first_source(&self, driver: Driver<K::Fingerprint>) -> Source<K> {
         match driver {
             Driver::Nothing => self.after_last(),
@@ -315,13 +315,13 @@ impl<K: TreeKey> Cursor<K> {
         }
     }
 
-    /// What comes after the rows that have a fingerprint.
+    /// The source after all rows that have a fingerprint.
     fn after_last(&self) -> Source<K> {
         let scopes = if self.nulls_follow { self.scopes.to_vec() } else { Vec::new() };
         Nulls::new(&self.index, scopes).map_or(Source::Done, Source::Nulls)
     }
 
-    /// Fetches the next rows. False at the end.
+    /// Fetches the next batch and counts it. False at the end.
     fn next_batch(&mut self) -> bool {
         let before = leaves_read();
         let more = self.fetch();
@@ -366,7 +366,7 @@ impl<K: TreeKey> Cursor<K> {
         self.sieve.sift(&mut self.batch.rows);
     }
 
-    /// Reads a leaf of the range scan, or goes on to the next source.
+    /// Reads a leaf of the range scan, or changes to the next source.
     fn read_range(&mut self) {
         let Source::Range(ranges) = &mut self.source else { return };
         let rows = &mut self.batch.rows;
@@ -410,8 +410,7 @@ impl<K: TreeKey> Cursor<K> {
         self.pin.hold(is_kept.then_some(leaf));
     }
 
-    /// Takes what the leaf stores beside the rows, if that is wanted. Keeps it pinned while its
-    /// rows are handed out, if it has to be and has any.
+    /// Copies the payloads of the batch's rows if wanted, and keeps their leaf pinned if necessary.
     fn keep(&mut self, leaf: Shared) {
         if self.output.wants_payloads && !self.batch.rows.is_empty() {
             // The scan has just read this page.
@@ -423,8 +422,8 @@ impl<K: TreeKey> Cursor<K> {
         self.pin.hold(is_kept.then_some(leaf));
     }
 
-    /// Pins the leaf that holds a row which has waited since its leaf was read. False if vacuum has
-    /// removed the row meanwhile.
+    /// Pins the leaf of a row that has waited since its leaf was read, and copies its payload.
+    /// False if vacuum has removed the row meanwhile.
     fn pin_again(&mut self, row: &Hit<K>, payload: &mut Vec<u8>) -> bool {
         self.pin.release();
         let Some((leaf, position)) = self.index.find(0, &row.entry()) else { return false };
@@ -440,7 +439,7 @@ impl<K: TreeKey> Cursor<K> {
 
 impl<K: TreeKey> Scan for Cursor<K> {
     unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc) {
-        // SAFETY: the scan's index is open.
+        // SAFETY: the descriptor is this scan's, and its index is open.
         unsafe {
             pgrx::PgRelation::from_pg((*desc).indexRelation).count_index_scan();
             compat::count_search(desc);
@@ -449,7 +448,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
         self.pin.release();
         self.batch.clear();
         self.passed = None;
-        // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
+        // SAFETY: the descriptor is this scan's. Its snapshot is valid, or null for a bitmap scan
         // that has not begun.
         let request = unsafe {
             self.index.store.snapshot = (*desc).xs_snapshot;
@@ -460,9 +459,9 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let Self { index, searched, texts, output, .. } = self;
             Request::read(desc, index, *searched, &output.columns, texts.as_mut())
         };
-        // SAFETY: as above.
+        // SAFETY: the snapshot is valid or null.
         let is_mvcc = unsafe { is_mvcc((*desc).xs_snapshot) };
-        // An index of texts says with each request whether it is.
+        // For an index of texts, each request says whether the executor has to recheck.
         let is_lossy = self.texts.is_none() && self.searched.kind.is_lossy();
         self.output.recheck = is_lossy || request.asks_text || !is_mvcc;
         let is_found_again = match &request.driver {
@@ -486,7 +485,8 @@ impl<K: TreeKey> Scan for Cursor<K> {
     }
 
     unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool {
-        // SAFETY: the descriptor is the scan's own. The executor does not say so in recovery.
+        // SAFETY: the descriptor is this scan's. In a transaction that began in recovery, the
+        // executor never sets kill_prior_tuple.
         if unsafe { (*desc).kill_prior_tuple } {
             self.account.dead += 1;
             self.burial.died(&self.index);
@@ -511,10 +511,10 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let payloads = if waited { &found_again } else { &self.batch.payloads };
             let start = if waited { 0 } else { number * length };
             let payload = payloads.get(start..start + length).unwrap_or_default();
-            // SAFETY: the descriptor is the scan's own.
+            // SAFETY: the descriptor is this scan's.
             if unsafe { self.output.emit(desc, &row, payload, is_null) } {
                 self.account.returned += 1;
-                // SAFETY: as above.
+                // SAFETY: the descriptor is this scan's.
                 self.account.rechecked += u64::from(unsafe { (*desc).xs_recheck });
                 match &self.source {
                     Source::Nulls(_) => self.burial.handed_out_null(),
@@ -531,13 +531,13 @@ impl<K: TreeKey> Scan for Cursor<K> {
     unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64 {
         let mut count = 0;
         self.pin.is_kept = false;
-        // The bitmap holds each row once by itself.
+        // The bitmap stores each TID only once.
         self.sieve.seen = None;
         while self.next_batch() {
             let rows = self.batch.rows.iter();
             let mut tids: Vec<_> = rows.map(|row| tid::unpack(row.tid)).collect();
             let recheck = self.output.recheck;
-            // SAFETY: the array holds as many TIDs as it says.
+            // SAFETY: `tids` has that many elements, and the bitmap is valid.
             unsafe {
                 pg_sys::tbm_add_tuples(bitmap, tids.as_mut_ptr(), tids.len() as i32, recheck);
             };
@@ -549,7 +549,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
     }
 
     fn pass_copies(&mut self) {
-        // Of texts the rows' own keys are not known.
+        // In an index of texts, the rows' own keys are not known here.
         if self.texts.is_none() {
             let latest = self.batch.next.checked_sub(1).and_then(|n| self.batch.rows.get(n));
             self.passed = latest.map(|row| row.entry().key);
@@ -566,10 +566,10 @@ impl<K: TreeKey> Scan for Cursor<K> {
     }
 }
 
-/// `IsMVCCSnapshot`.
+/// `IsMVCCSnapshot`; also true for a null snapshot.
 unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
     use pg_sys::SnapshotType::{SNAPSHOT_HISTORIC_MVCC, SNAPSHOT_MVCC};
-    // SAFETY: null or a snapshot.
+    // SAFETY: the caller passes null or a valid snapshot.
     unsafe { snapshot.as_ref() }.is_none_or(|s| {
         s.snapshot_type == SNAPSHOT_MVCC || s.snapshot_type == SNAPSHOT_HISTORIC_MVCC
     })

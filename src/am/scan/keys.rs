@@ -1,4 +1,4 @@
-//! What a scan is asked for: its scan keys and order-bys, read once when the scan starts.
+//! Reads a scan's keys and order-bys, once when the scan starts.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::base::key::Key;
@@ -16,25 +16,26 @@ use crate::storage::{Index, check_for_interrupts};
 use crate::types::array::elements;
 use crate::types::strategy;
 
-/// What a scan is asked for: which rows, and in which order.
+/// What a scan has to return: which rows, and in which order.
 pub struct Request<K: TreeKey> {
     pub driver: Driver<K::Fingerprint>,
-    /// Where to look, one after the other.
+    /// The scopes to search, one after the other.
     pub scopes: Vec<Scopes<K::Scope>>,
-    /// Beside what the driver looks for, a row has to meet one condition of each of these. Where a
-    /// row may have several keys there are none here: the executor checks the rest.
+    /// A row that the driver finds also has to meet one condition of each of these. Empty where a
+    /// row may have several keys: the executor rechecks these conditions.
     pub filters: Vec<Vec<Condition<K::Fingerprint>>>,
-    /// Whether rows without a fingerprint follow the others. Of an index of texts: all rows.
+    /// Whether rows without a fingerprint follow the others. For an index of texts: whether all
+    /// rows of the table of rows do.
     pub nulls: bool,
-    /// Of which rows in that table nothing is wanted.
+    /// Which rows of the table of rows are left out.
     pub unwanted: Unwanted,
-    /// Whether the executor has to look at conditions on texts.
+    /// Whether the executor has to recheck conditions on texts.
     pub asks_text: bool,
-    /// The query of each order-by; none where it is NULL, as all distances to it are.
+    /// The query of each order-by; `None` for NULL, whose distances are all NULL.
     pub orders: Vec<Option<K::Fingerprint>>,
 }
 
-/// Which rows of the table of rows an index of texts leaves out.
+/// Which rows of the table of rows a scan of an index of texts leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwanted {
     None,
@@ -43,7 +44,7 @@ pub enum Unwanted {
 }
 
 impl Unwanted {
-    /// Whether a row with this key there is left out.
+    /// Whether a row with this key in the table of rows is left out.
     pub fn contains<F: Key>(self, key: F) -> bool {
         match self {
             Unwanted::None => false,
@@ -53,20 +54,20 @@ impl Unwanted {
     }
 }
 
-/// What finds the rows that have a fingerprint.
+/// How the rows that have a fingerprint are found.
 pub enum Driver<F> {
     /// No such row is wanted.
     Nothing,
     /// Rows with a key that meets any of these conditions.
     Within(Vec<Condition<F>>),
-    /// All rows, the nearest to any of `queries` first. Rows at the same distance come in the
-    /// order of their distances to `then`.
+    /// All rows, the nearest to any of `queries` first. Rows at the same distance are ordered by
+    /// their distances to `then`.
     Nearest { queries: Keys<F>, then: Vec<F> },
-    /// Texts that have enough of any of these keys.
+    /// Texts that have enough keys of any of these searches.
     Texts(Vec<Wanted<F>>),
 }
 
-/// What the scan keys say together.
+/// All scan keys on the searched column together.
 struct Conditions<F> {
     /// A row has to meet one condition of each of these, with any of its keys.
     all_of: Vec<Vec<Condition<F>>>,
@@ -85,10 +86,10 @@ impl<K: TreeKey> Request<K> {
         orders: Vec::new(),
     };
 
-    /// Reads what a scan of `index` is asked for.
+    /// Reads what a scan of `index` has to return.
     ///
     /// # Safety
-    /// The descriptor is a scan's of this index; its arrays are as long as it says.
+    /// `desc` is a scan of this index; its arrays are as long as it says.
     pub unsafe fn read(
         desc: pg_sys::IndexScanDesc,
         index: &Index<K>,
@@ -96,7 +97,7 @@ impl<K: TreeKey> Request<K> {
         columns: &Columns,
         texts: Option<&mut TextKeys>,
     ) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the descriptor's arrays are as long as it says.
         let (keys, order_bys) = unsafe {
             (
                 slice((*desc).keyData, (*desc).numberOfKeys),
@@ -104,10 +105,10 @@ impl<K: TreeKey> Request<K> {
             )
         };
         if let Some(texts) = texts {
-            // SAFETY: the keys are of this index's operators.
+            // SAFETY: PostgreSQL passes keys of this index's operators.
             return unsafe { Self::read_texts(keys, columns, texts) }.unwrap_or(Self::NOTHING);
         }
-        // SAFETY: the keys are of this index's operators.
+        // SAFETY: PostgreSQL passes keys of this index's operators.
         let read = unsafe { Conditions::read(keys, searched, columns) };
         let Some((conditions, of_scopes)) = read else {
             return Self::NOTHING;
@@ -121,7 +122,7 @@ impl<K: TreeKey> Request<K> {
         if order_bys.len() > 1 && searched.kind.is_lossy() {
             raise_several_orders(index);
         }
-        // SAFETY: the order-bys are of this index's operators.
+        // SAFETY: PostgreSQL passes order-bys of this index's operators.
         let (orders, nearest) = unsafe { read_orders(order_bys, searched) };
         let (driver, mut filters) = match nearest {
             Some(nearest) => (nearest, conditions.all_of),
@@ -146,7 +147,7 @@ impl<K: TreeKey> Request<K> {
         let mut all = TextConditions { unwanted: Unwanted::None, asks_text: false, any_of: None };
         for key in keys {
             let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
-            // SAFETY: as this function's.
+            // SAFETY: the key is of an operator of this column.
             let possible = unsafe {
                 if column < columns.scope_columns() {
                     scopes.add(column, key)
@@ -167,19 +168,19 @@ impl<K: TreeKey> Request<K> {
     }
 }
 
-/// What the scan keys on a text say together.
+/// All scan keys on a text together.
 struct TextConditions<F> {
     unwanted: Unwanted,
     asks_text: bool,
-    /// A row has to have enough of one of these.
+    /// A row has to have enough keys of one of these. `None` if the keys cannot find the rows.
     any_of: Option<Vec<Wanted<F>>>,
 }
 
 impl<F: Key> TextConditions<F> {
-    /// Takes a key. False if no row can meet it.
+    /// Adds a scan key. False if no row can meet it.
     ///
     /// # Safety
-    /// The key is of an operator of the index's.
+    /// `key` is of an operator of the index's last key column.
     unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, texts: &mut TextKeys) -> bool {
         let flags = key.sk_flags as u32;
         let unwanted = if flags & pg_sys::SK_SEARCHNULL != 0 {
@@ -201,7 +202,7 @@ impl<F: Key> TextConditions<F> {
         self.asks_text = true;
         let mut any_of = Vec::new();
         let mut add = |argument| {
-            // SAFETY: as this function's: of the operator's right-hand type, and not NULL.
+            // SAFETY: `argument` is of the operator's right-hand type and not NULL.
             match unsafe { texts.asked(key, argument) } {
                 Asked::Nothing => true,
                 Asked::Keys(wanted) => {
@@ -222,7 +223,8 @@ impl<F: Key> TextConditions<F> {
             return true;
         }
         let possible = !any_of.is_empty();
-        // One of several conditions is searched by: that which has to have the most in common.
+        // Only the strictest of several conditions is searched by: the one whose searches require
+        // the largest share of their keys on average, divided by the number of searches.
         let strictness = |any_of: &[Wanted<F>]| {
             any_of.iter().map(|wanted| wanted.shared as f64 / wanted.keys.len() as f64).sum::<f64>()
                 / (any_of.len() * any_of.len()).max(1) as f64
@@ -250,7 +252,7 @@ impl<F: Key> Conditions<F> {
         let mut scopes = ScopeConditions::new(columns);
         for key in keys {
             let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
-            // SAFETY: as this function's.
+            // SAFETY: the key is of an operator of this column.
             let possible = unsafe {
                 if column < columns.scope_columns() {
                     scopes.add(column, key)
@@ -265,7 +267,7 @@ impl<F: Key> Conditions<F> {
         Some((all, scopes))
     }
 
-    /// Takes a key on the column that is searched by distance. False if no row can meet it.
+    /// Adds a scan key on the searched column. False if no row can meet it.
     unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, searched: Searched) -> bool {
         let flags = key.sk_flags as u32;
         if flags & pg_sys::SK_SEARCHNULL != 0 {
@@ -296,15 +298,15 @@ impl<F: Key> Conditions<F> {
         possible
     }
 
-    /// Whether a row in the table of NULLs may meet them. A row without a key is there too, though
-    /// its array need not be NULL.
+    /// Whether a row in the table of NULLs may meet the conditions. That table also has rows
+    /// without a key, whose array need not be NULL.
     fn allow_nulls(&self, searched: Searched) -> bool {
         let refused = self.not_null && !searched.kind.has_many_keys();
         !refused && self.all_of.is_empty()
     }
 }
 
-/// The queries of the order-bys, and the driver if one of them is not NULL.
+/// The queries of the order-bys, and the driver if any of them is not NULL.
 ///
 /// # Safety
 /// The order-bys are of the operators of an index of this kind.
@@ -330,7 +332,7 @@ unsafe fn read_orders<F: Key>(
     (orders, nearest.map(|(queries, then)| Driver::Nearest { queries, then }))
 }
 
-/// The driver of a scan without an order, and the conditions that are left.
+/// The driver of a scan without an order, and the remaining conditions.
 fn tightest<F: Key>(mut all_of: Vec<Vec<Condition<F>>>) -> (Driver<F>, Vec<Vec<Condition<F>>>) {
     let everything = Condition { center: F::ZERO, distance: F::BITS };
     let tightest = (0..all_of.len()).min_by_key(|&i| (reach(&all_of[i]), all_of[i].len()));
@@ -338,8 +340,9 @@ fn tightest<F: Key>(mut all_of: Vec<Vec<Condition<F>>>) -> (Driver<F>, Vec<Vec<C
     (Driver::Within(driver), all_of)
 }
 
-/// amcostestimate leaves no reason to plan such a scan. The executor, which knows the distances,
-/// would take rows whose first distance is NULL for equal, whatever the second.
+/// Raises an ERROR. amcostestimate makes such a plan so expensive that the planner avoids it. The
+/// executor, which knows the true distances, would treat rows whose first distance is NULL as
+/// equal, whatever the second.
 fn raise_several_orders<K: TreeKey>(index: &Index<K>) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -348,7 +351,7 @@ fn raise_several_orders<K: TreeKey>(index: &Index<K>) -> ! {
     )
 }
 
-/// The greatest distance that one of the conditions allows.
+/// The greatest distance that any of the conditions allows.
 fn reach<F>(conditions: &[Condition<F>]) -> u32 {
     conditions.iter().map(|condition| condition.distance).max().unwrap_or(0)
 }

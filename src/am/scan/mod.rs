@@ -1,12 +1,13 @@
-//! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
+//! The index scan functions that PostgreSQL calls: begin, rescan, one row or a bitmap at a time,
+//! end.
 //!
-//! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way
+//! Where things are: [`keys`] and [`scopes`] (scan keys and order-bys), [`cursor`] (the scan's way
 //! through the index), [`nearest`] (rows in the order of distances), [`nulls`] (rows without a
-//! fingerprint), [`output`] (how a row reaches the executor), [`burial`] (what becomes of dead
-//! rows), [`account`] (what it did).
+//! fingerprint), [`output`] (how a row is returned to the executor), [`burial`] (removal of dead
+//! rows' entries), [`account`] (statistics of a scan).
 //!
-//! The state lives in a memory context of its own whose deletion drops it, so a query that fails
-//! leaks nothing.
+//! The state has a memory context of its own, whose deletion drops it, so a failed query leaks
+//! nothing.
 
 pub mod account;
 mod burial;
@@ -23,14 +24,14 @@ use self::cursor::{Cursor, Scan};
 use super::kind::open;
 use crate::storage::{IndexRel, family, with_key_type};
 
-/// The scan's state as `opaque` refers to it.
+/// The scan's state, to which the descriptor's `opaque` points.
 struct Opaque {
     context: pg_sys::MemoryContext,
     scan: Box<dyn Scan>,
 }
 
 unsafe extern "C-unwind" fn drop_opaque(state: *mut std::ffi::c_void) {
-    // SAFETY: the callback's argument is the box that ambeginscan made; contexts call it once.
+    // SAFETY: the argument is the box that ambeginscan made, and a context calls its callback once.
     drop(unsafe { Box::from_raw(state.cast::<Opaque>()) });
 }
 
@@ -41,8 +42,8 @@ pub unsafe extern "C-unwind" fn ambeginscan(
     keys: i32,
     order_bys: i32,
 ) -> pg_sys::IndexScanDesc {
-    // SAFETY: an open index; the context and its callback are set up before anything can fail but
-    // the allocations themselves.
+    // SAFETY: PostgreSQL passes an open index. Between creation and registration of the state, only
+    // allocations can fail.
     unsafe {
         let desc = pg_sys::RelationGetIndexScan(rel, keys, order_bys);
         let index = IndexRel::new(rel);
@@ -87,7 +88,7 @@ pub unsafe extern "C-unwind" fn amrescan(
     order_bys: pg_sys::ScanKey,
     _n_order_bys: i32,
 ) {
-    // SAFETY: the descriptor has room for as many keys as it was begun with.
+    // SAFETY: the descriptor has room for as many keys as the scan was begun with.
     unsafe {
         if !keys.is_null() && (*desc).numberOfKeys > 0 {
             std::ptr::copy(keys, (*desc).keyData, (*desc).numberOfKeys as usize);
@@ -99,12 +100,13 @@ pub unsafe extern "C-unwind" fn amrescan(
     }
 }
 
-/// Has a scan pass by all further rows that it finds by the same key as the latest.
+/// Makes the scan skip further rows with the same scope and fingerprint as the row that it returned
+/// last. It has no effect on an index of texts.
 ///
 /// # Safety
-/// A scan of a simhash index that was begun and has not ended.
+/// `desc` is a scan of a simhash index that was begun and has not ended.
 pub unsafe fn pass_copies(desc: pg_sys::IndexScanDesc) {
-    // SAFETY: as this function's.
+    // SAFETY: `desc` is such a scan.
     unsafe { opaque(desc).scan.pass_copies() }
 }
 
@@ -114,7 +116,7 @@ pub unsafe extern "C-unwind" fn amgettuple(
     desc: pg_sys::IndexScanDesc,
     _direction: pg_sys::ScanDirection::Type,
 ) -> bool {
-    // SAFETY: a scan in progress.
+    // SAFETY: PostgreSQL passes a scan that ambeginscan made and amendscan has not ended.
     unsafe { opaque(desc).scan.next_row(desc) }
 }
 
@@ -124,14 +126,14 @@ pub unsafe extern "C-unwind" fn amgetbitmap(
     desc: pg_sys::IndexScanDesc,
     bitmap: *mut pg_sys::TIDBitmap,
 ) -> i64 {
-    // SAFETY: a scan in progress.
+    // SAFETY: PostgreSQL passes a scan that ambeginscan made and amendscan has not ended.
     unsafe { opaque(desc).scan.fill(bitmap) }
 }
 
 /// amendscan.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
-    // SAFETY: the context's deletion drops the state.
+    // SAFETY: `opaque` is not used after the context's deletion, which drops the state.
     unsafe {
         let opaque = opaque(desc);
         opaque.scan.release();

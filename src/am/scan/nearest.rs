@@ -1,4 +1,5 @@
-//! A scan in the order of distances: rows at the same distance wait until all of them are there.
+//! Scans in the order of distances, and orders rows at the same distance by their distances to
+//! further queries.
 
 use simhash_core::Fingerprint;
 use simhash_index::nearest::NearestOfAny;
@@ -13,14 +14,14 @@ pub struct Nearest<K: TreeKey> {
     search: NearestOfAny<K, IndexRel>,
     /// The queries that order rows at the same distance.
     then: Vec<K::Fingerprint>,
-    /// The rows at the distance found last, kept back while there may be more of them. Empty
-    /// unless `then` has a query.
+    /// The rows at the distance found last, kept back while more of them may follow. Empty unless
+    /// `then` has a query.
     ties: Vec<Hit<K>>,
 }
 
 impl<K: TreeKey> Nearest<K> {
-    /// `queries` is not empty: the distance of a row is the least to any of them. Rows farther from
-    /// one than the limit beside it are not wanted for it.
+    /// `queries` is not empty. A row's distance is the least to any of them. Beside each query is a
+    /// limit: rows farther from it are not wanted for its sake.
     pub fn new(
         index: &Index<K>,
         queries: &[(K::Fingerprint, u32)],
@@ -30,8 +31,8 @@ impl<K: TreeKey> Nearest<K> {
         Self { search: NearestOfAny::new(index, queries, scopes), then, ties: Vec::new() }
     }
 
-    /// Puts the next rows into `batch`, which is empty, after `sift` has dropped those that are not
-    /// wanted. There may be none although more are to come. False once all rows have been found.
+    /// Puts the next rows into `batch`, which is empty, and drops unwanted ones with `sift`. The
+    /// batch may stay empty although more rows follow. False once all rows have been found.
     pub fn next_batch(
         &mut self,
         index: &Index<K>,
@@ -46,8 +47,8 @@ impl<K: TreeKey> Nearest<K> {
         more
     }
 
-    /// Keeps rows back until all at their distance are there, then orders them by their later
-    /// distances.
+    /// Keeps rows back until all rows at their distance have been found, then orders them by their
+    /// further distances.
     fn order_ties(&mut self, batch: &mut Vec<Hit<K>>, more: bool) {
         reserve(&mut self.ties, batch.len());
         self.ties.append(batch);

@@ -1,4 +1,4 @@
-//! The rows without a fingerprint, in the scopes that a scan looks in.
+//! Walks the rows without a fingerprint, in the scopes of a scan.
 
 use simhash_core::Fingerprint;
 use simhash_index::walk::LeafWalk;
@@ -6,16 +6,16 @@ use simhash_index::{Entry, Scopes, TreeKey};
 
 use crate::storage::Index;
 
-/// The rows without a fingerprint in one scope after the other.
+/// The walk: through one scope after the other.
 pub struct Nulls<K: TreeKey> {
     pub walk: LeafWalk<K>,
     pub scopes: Scopes<K::Scope>,
-    /// The scopes that come later, the next one last.
+    /// The remaining scopes, the next one last.
     pub left: Vec<Scopes<K::Scope>>,
 }
 
 impl<K: TreeKey> Nulls<K> {
-    /// None if there are no scopes.
+    /// `None` if no scope is left.
     pub fn new(index: &Index<K>, mut left: Vec<Scopes<K::Scope>>) -> Option<Self> {
         loop {
             let scopes = left.pop()?;
@@ -27,7 +27,7 @@ impl<K: TreeKey> Nulls<K> {
         }
     }
 
-    /// Goes on where the next rows may be that are wanted. False if there are none.
+    /// Moves the walk to the next place that may have wanted rows. False if there is none.
     pub fn skip(&mut self, length: usize) -> bool {
         let Some(position) = self.walk.position() else { return false };
         let scope = position.key.scope();
@@ -43,7 +43,7 @@ impl<K: TreeKey> Nulls<K> {
     }
 }
 
-/// The first place of a scope in the table of NULLs.
+/// The least possible entry of a scope in the table of NULLs.
 fn start_of<K: TreeKey>(scope: K::Scope) -> Entry<K> {
     Entry::first_with(K::new(scope, K::Fingerprint::ZERO))
 }

@@ -1,4 +1,4 @@
-//! How a row reaches the executor: its TID, its distances, and an index tuple where one is wanted.
+//! Returns a row to the executor: its TID, its distances, and an index tuple if one is wanted.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -15,23 +15,23 @@ use crate::types::tid;
 pub struct Output<K: TreeKey> {
     searched: Searched,
     pub columns: Columns,
-    /// Where an index tuple and its values are made. Emptied for each row.
+    /// For an index tuple and its values. Reset for each row.
     context: pg_sys::MemoryContext,
-    /// The query of each order-by; none where it is NULL.
+    /// The query of each order-by; `None` for NULL.
     pub orders: Vec<Option<K::Fingerprint>>,
-    /// Whether the executor has to check the conditions again.
+    /// Whether the executor has to recheck the conditions.
     pub recheck: bool,
-    /// Whether every row is looked up in the heap: the executor may take a page for all-visible
-    /// that was not so when the row was found. See amcanreturn.
+    /// Whether every row is looked up in the heap. The executor may find a heap page all-visible
+    /// that was not so when the row was found: see amcanreturn.
     pub looks_rows_up: bool,
-    /// Whether index tuples are made, and have included columns.
+    /// Whether index tuples are wanted and the index has included columns.
     pub wants_payloads: bool,
 }
 
 impl<K: TreeKey> Output<K> {
-    /// `context` is the scan's own.
+    /// `context` is the scan's own memory context.
     pub fn new(searched: Searched, columns: Columns, context: pg_sys::MemoryContext) -> Self {
-        // SAFETY: a context below the scan's, with which it is deleted.
+        // SAFETY: the new context is a child of the scan's, and is deleted with it.
         let context = unsafe {
             pg_sys::AllocSetContextCreateInternal(
                 context,
@@ -61,12 +61,12 @@ impl<K: TreeKey> Output<K> {
         }
     }
 
-    /// Puts a row into `desc`; false if the row is looked up and the scan's snapshot does not see
-    /// it. `payload` is what the index stores beside it, if that is wanted. `is_null`: it has no
+    /// Puts a row into `desc`. False if rows are looked up and the scan's snapshot does not see
+    /// this one. `payload` is the row's payload, if wanted. `is_null` says that the row has no
     /// fingerprint.
     ///
     /// # Safety
-    /// `desc` is the scan's own.
+    /// `desc` is the descriptor of this scan.
     pub unsafe fn emit(
         &self,
         desc: pg_sys::IndexScanDesc,
@@ -74,7 +74,7 @@ impl<K: TreeKey> Output<K> {
         payload: &[u8],
         is_null: bool,
     ) -> bool {
-        // SAFETY: as this function's; xs_itupdesc is set when an index tuple is wanted.
+        // SAFETY: `desc` is this scan's, and ambeginscan has set xs_itupdesc.
         unsafe {
             if self.looks_rows_up && !is_visible(desc, row.tid) {
                 return false;
@@ -92,11 +92,13 @@ impl<K: TreeKey> Output<K> {
     unsafe fn put_distances(&self, desc: pg_sys::IndexScanDesc, row: &Hit<K>, is_null: bool) {
         // SAFETY: the descriptor's arrays have one element for each order-by.
         unsafe {
-            // A key at another place of the array is no farther than the row.
+            // For an array this is a lower bound: the key may be at another position than the
+            // query's.
             (*desc).xs_recheckorderby = self.searched.kind.has_many_keys();
             for i in 0..(*desc).numberOfOrderBys.max(0) as usize {
                 let query = if is_null { None } else { self.orders[i] };
-                // An array's least distance is to any of several queries.
+                // With one order-by, use the scan's distance: for an array it is the least to any
+                // of several queries.
                 let alone = self.orders.len() == 1;
                 let distance =
                     query.map(|q| if alone { row.distance } else { row.fingerprint.hamming(q) });
@@ -113,8 +115,8 @@ impl<K: TreeKey> Output<K> {
         payload: &[u8],
         is_null: bool,
     ) {
-        // SAFETY: the descriptor's tuple is null or the one that was made here before, which the
-        // executor has done with.
+        // SAFETY: the descriptor's tuple is null, or the previous one, which the executor no longer
+        // uses.
         unsafe {
             pg_sys::MemoryContextReset(self.context);
             let caller = pg_sys::MemoryContextSwitchTo(self.context);
@@ -122,8 +124,8 @@ impl<K: TreeKey> Output<K> {
             let mut nulls = [true; pg_sys::INDEX_MAX_KEYS as usize];
             let column = self.columns.scope_columns();
             self.columns.decode::<K>(row.scope, payload, &mut values, &mut nulls);
-            // count(*) is planned as an index-only scan even where no column can be returned. Then
-            // nobody reads the value, and there is none to be made.
+            // A count(*) may be an index-only scan even if no column can be returned. The value is
+            // then not read, and cannot be made.
             nulls[column] = is_null || self.searched.kind.is_lossy();
             let mut space = DatumSpace::new();
             if !nulls[column] {
@@ -139,11 +141,11 @@ impl<K: TreeKey> Output<K> {
     }
 }
 
-/// Whether the scan's snapshot sees the row. If it does, no vacuum takes the row away before the
-/// snapshot ends.
+/// Whether the scan's snapshot sees the row. If so, no vacuum removes the row while the snapshot is
+/// in use.
 unsafe fn is_visible(desc: pg_sys::IndexScanDesc, row: u64) -> bool {
     let mut tid = tid::unpack(row);
-    // SAFETY: a scan in progress: its heap is open, its snapshot registered.
+    // SAFETY: the scan is in progress, so its heap is open and its snapshot registered.
     unsafe {
         let (heap, snapshot) = ((*desc).heapRelation, (*desc).xs_snapshot);
         check_for_interrupts();

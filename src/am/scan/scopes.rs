@@ -1,4 +1,4 @@
-//! Which scopes a scan is asked for: its scan keys on columns compared by equality.
+//! Turns scan keys on columns compared by equality into the scopes of a scan.
 
 use std::rc::Rc;
 
@@ -15,11 +15,12 @@ use crate::types::strategy;
 /// At most this many scopes are searched one by one, each with a plan of its own.
 const ONE_BY_ONE: usize = 16;
 
-/// What the scan keys say of each column of a scope.
+/// The values that the scan keys allow for each column of a scope.
 pub struct ScopeConditions<'a> {
     columns: &'a Columns,
     allowed: Vec<Allowed>,
-    /// Whether a scan key says more than the scopes do.
+    /// Whether a scan key requires more than the scopes can express, so that the executor has to
+    /// recheck.
     pub is_lossy: bool,
 }
 
@@ -28,20 +29,21 @@ impl<'a> ScopeConditions<'a> {
         Self { columns, allowed: vec![Allowed::Any; columns.scope_columns()], is_lossy: false }
     }
 
-    /// Takes a scan key on the column with this number, from 0. False if no row can meet it.
+    /// Adds a scan key on the column with this number, from 0. False if no row can meet it.
     ///
     /// # Safety
-    /// The scan key is of an operator of the column's class.
+    /// `key` is of an operator of the column's class.
     pub unsafe fn add(&mut self, column: usize, key: &pg_sys::ScanKeyData) -> bool {
         let flags = key.sk_flags as u32;
         let tests_null = flags & (pg_sys::SK_SEARCHNULL | pg_sys::SK_SEARCHNOTNULL) != 0;
         if key.sk_strategy != strategy::EQUAL && !tests_null {
-            // Nearness of a text. The executor decides.
+            // The key asks for nearness of a text, which the executor checks.
             self.is_lossy = true;
             return flags & pg_sys::SK_ISNULL == 0;
         }
         let bytes = |value, type_oid| {
-            // SAFETY: as this function's.
+            // SAFETY: a value is of the right-hand type of an operator of the column's class, which
+            // is `type_oid`.
             unsafe { self.columns.scope_bytes(column, value, type_oid) }
         };
         let more = if flags & pg_sys::SK_SEARCHNOTNULL != 0 {
@@ -70,7 +72,7 @@ impl<'a> ScopeConditions<'a> {
         possible
     }
 
-    /// The scopes that meet all of them.
+    /// The scopes that meet all scan keys.
     pub fn scopes<K: TreeKey>(self) -> Vec<Scopes<K::Scope>> {
         if self.allowed.iter().all(|allowed| matches!(allowed, Allowed::Any)) {
             return vec![Scopes::All];
@@ -99,7 +101,7 @@ impl<'a> ScopeConditions<'a> {
     }
 }
 
-/// What two conditions on a column allow together.
+/// The values that two conditions on a column allow together.
 fn both(a: &Allowed, b: Allowed) -> Allowed {
     match (a, b) {
         (Allowed::Any, b) => b,
