@@ -1,4 +1,4 @@
-//! Reading the heap for a build: every row's keys go to the sorters.
+//! Scans the heap for a build, and passes every row's keys to the sorters.
 
 use std::sync::atomic::Ordering;
 
@@ -13,10 +13,10 @@ use super::sort::{Content, Share, Sorter};
 use crate::am::keys::RowReader;
 use crate::storage::{Index, IndexRel};
 
-/// What the scan of the heap collects.
+/// The state of the heap scan's callback.
 pub struct Collector<K: TreeKey> {
     reader: RowReader,
-    /// Whether keys are postings. Then every row is in the table of rows.
+    /// Whether the keys are postings. Every row is then in the table of rows.
     has_postings: bool,
     pub sorter: Sorter<K>,
     pub nulls: Sorter<K>,
@@ -24,10 +24,11 @@ pub struct Collector<K: TreeKey> {
 }
 
 impl<K: TreeKey> Collector<K> {
-    /// A collector that keeps about `memory` bytes. A worker's sorters each have a share.
+    /// A collector that keeps about `memory` bytes. In a parallel build, `share` gives each
+    /// sorter's share.
     ///
     /// # Safety
-    /// The index is open.
+    /// `index` is open.
     pub unsafe fn new(
         index: &Index<K>,
         memory: usize,
@@ -40,7 +41,7 @@ impl<K: TreeKey> Collector<K> {
         };
         let has_postings = index.is_of_postings();
         Self {
-            // SAFETY: as this function's.
+            // SAFETY: `index` is open.
             reader: unsafe { RowReader::new(index) },
             has_postings,
             sorter: sorter(if has_postings { one } else { index.layout }, Content::Rows),
@@ -49,8 +50,8 @@ impl<K: TreeKey> Collector<K> {
         }
     }
 
-    /// Leaves all rows to whoever writes the block tables, and says in this process's slot how many
-    /// there are.
+    /// Writes all rows to shared files, for the processes that write the block tables, and stores
+    /// their numbers in this process's slot.
     pub fn publish(self, slot: &Slot) {
         slot.rows.store(self.rows, Ordering::Relaxed);
         for (content, sorter) in [(Content::Rows, self.sorter), (Content::Nulls, self.nulls)] {
@@ -59,10 +60,11 @@ impl<K: TreeKey> Collector<K> {
         }
     }
 
-    /// Scans the heap, or as much of it as `scan` gives this process. Returns the number of tuples.
+    /// Scans the heap, or the part that `scan` gives this process. Returns the number of tuples.
     ///
     /// # Safety
-    /// The relations are open, `info` describes the index, `scan` is NULL or a scan of the heap.
+    /// The relations are open, `info` describes the index, and `scan` is null or a scan of the
+    /// heap.
     pub unsafe fn scan(
         &mut self,
         heap: pg_sys::Relation,
@@ -71,7 +73,8 @@ impl<K: TreeKey> Collector<K> {
         scan: pg_sys::TableScanDesc,
         progress: bool,
     ) -> f64 {
-        // SAFETY: as this function's; the callback gets this collector, which outlives the scan.
+        // SAFETY: the relations are open and `info` is valid. The callback gets this collector,
+        // which outlives the scan.
         unsafe {
             pg_sys::table_index_build_scan(
                 heap,
@@ -96,7 +99,7 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes a value of each column and the state that `Collector::scan` gave
+    // SAFETY: PostgreSQL passes a value of each column, and the state that `Collector::scan` gave
     // it.
     unsafe {
         let collector = &mut *state.cast::<Collector<K>>();

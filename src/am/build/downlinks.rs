@@ -1,4 +1,4 @@
-//! The downlinks of a stretch of leaves, which whoever wrote them leaves in a file for the leader.
+//! Files of downlinks: the writer of a stretch of leaves leaves their downlinks to the leader.
 
 use std::ffi::CStr;
 
@@ -15,7 +15,7 @@ const CHILD_BYTES: usize = size_of::<u32>();
 /// How many downlinks are written or read at once.
 const TOGETHER: usize = 4096;
 
-/// The shape of a separator, and the bytes of a downlink.
+/// The shape of a separator, and the size of a stored downlink.
 fn stored(shape: &Shape) -> (Shape, usize) {
     let shape = Shape { payload: 0, ..*shape };
     (shape, runs::stored(&shape) + CHILD_BYTES)
@@ -24,7 +24,7 @@ fn stored(shape: &Shape) -> (Shape, usize) {
 /// Writes downlinks to a new file.
 ///
 /// # Safety
-/// This process is attached to the set.
+/// This process is attached to `set`.
 pub unsafe fn write<K: TreeKey>(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
@@ -33,7 +33,7 @@ pub unsafe fn write<K: TreeKey>(
 ) {
     let (shape, size) = stored(shape);
     let mut bytes = vec![0; size * TOGETHER];
-    // SAFETY: as this function's; the buffer holds what is written of it.
+    // SAFETY: this process is attached to `set`; `bytes` holds as much as is written of it.
     unsafe {
         let file = compat::create_shared_file(set, name);
         for some in downlinks.chunks(TOGETHER) {
@@ -50,10 +50,10 @@ pub unsafe fn write<K: TreeKey>(
     }
 }
 
-/// Appends the downlinks of a file.
+/// Appends the downlinks of a file to `downlinks`.
 ///
 /// # Safety
-/// This process is attached to the set, and the file is closed.
+/// This process is attached to `set`, and the file's writer has closed it.
 pub unsafe fn read<K: TreeKey>(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
@@ -62,7 +62,7 @@ pub unsafe fn read<K: TreeKey>(
 ) {
     let (shape, size) = stored(shape);
     let mut bytes = vec![0; size * TOGETHER];
-    // SAFETY: as this function's; the buffer has room for what is read.
+    // SAFETY: this process is attached to `set`; `bytes` has room for what is read.
     unsafe {
         let file = compat::open_shared_file(set, name);
         loop {

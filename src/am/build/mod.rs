@@ -1,9 +1,9 @@
 //! CREATE INDEX: one scan of the heap, then each block table sorted and written from its leaves up.
 //!
 //! Where things are: [`collect`] (the scan of the heap), [`sort`] and [`runs`] (sorting, in memory
-//! or on temporary files). Workers may share all of it: [`team`] (the leader's side), [`worker`]
-//! (theirs), [`shared`] (the memory between them), [`stretches`] (what each writes of a table),
-//! [`downlinks`] (what it leaves of that to the leader).
+//! or in temporary files). Parallel workers may take part: [`team`] (the leader), [`worker`] (a
+//! worker), [`shared`] (their shared memory), [`stretches`] (the parts of a table that each process
+//! writes), [`downlinks`] (files with those parts' downlinks, for the leader).
 
 mod collect;
 mod downlinks;
@@ -52,10 +52,11 @@ pub unsafe extern "C-unwind" fn ambuild(
     rel: pg_sys::Relation,
     info: *mut pg_sys::IndexInfo,
 ) -> *mut pg_sys::IndexBuildResult {
-    // SAFETY: PostgreSQL passes open relations that nobody else changes.
+    // SAFETY: PostgreSQL passes open relations; no other backend changes the index during its
+    // build.
     unsafe {
         let index = IndexRel::new(rel);
-        // This backend may know the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
+        // This backend may have cached the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
         forget_file(index);
         let (meta, note) = described(index);
         if index.pages() != 0 {
@@ -76,10 +77,11 @@ pub unsafe extern "C-unwind" fn ambuild(
     }
 }
 
-/// ambuildempty: what an unlogged index is after a crash.
+/// ambuildempty: writes the init fork, which an unlogged index is after a crash.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
-    // SAFETY: an open index; its init fork is WAL-logged although the index is not.
+    // SAFETY: PostgreSQL passes an open index; its init fork is WAL-logged although the index is
+    // not.
     unsafe {
         let index = IndexRel::new(rel).init_fork();
         let (meta, note) = described(index);
@@ -87,13 +89,13 @@ pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
     }
 }
 
-/// What a new index is to be, and the note on its meta page. Raises an ERROR where its columns and
-/// parameters do not go together.
+/// The content of a new index's meta page, and the note on it. Raises an ERROR if its columns and
+/// parameters do not fit together.
 ///
 /// # Safety
-/// The index is open.
+/// `rel` is an open index of this access method.
 unsafe fn described(rel: IndexRel) -> (Meta, String) {
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is an open index of this access method.
     unsafe {
         let searched = Searched::of_new(rel);
         let meta = new_meta(rel, searched, || blocks(rel.as_ptr(), searched));
@@ -111,9 +113,9 @@ unsafe fn described(rel: IndexRel) -> (Meta, String) {
     }
 }
 
-/// The number of blocks of a new index. Raises an ERROR if a key has fewer bits.
+/// The number of blocks of a new index. Raises an ERROR if a key has fewer bits than that.
 fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
-    // SAFETY: an open index of this access method.
+    // SAFETY: `rel` is an open index of this access method.
     let (blocks, index) =
         unsafe { (Options::blocks(rel, searched.default_blocks()), IndexRel::new(rel)) };
     if searched.kind.is_of_texts() {
@@ -134,7 +136,7 @@ fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
 }
 
 fn progress(phase: i64) {
-    // SAFETY: reports a number.
+    // SAFETY: writes a number to this backend's progress entry.
     unsafe {
         pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32, phase);
     };
@@ -146,30 +148,30 @@ unsafe fn build<K: TreeKey>(
     info: *mut pg_sys::IndexInfo,
 ) -> (f64, f64) {
     let index = open::<K>(rel);
-    // SAFETY: a setting, in kB.
+    // SAFETY: reads a setting, in kB.
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
-    // SAFETY: the relations are open, the meta page is written.
+    // SAFETY: the relations are open, and the meta page is written.
     let team = unsafe { Team::launch(heap, &index, info, memory) };
     let memory = team.as_ref().map_or(memory, Team::memory);
     let share = |content| team.as_ref().map(|team| team.share(content));
     // SAFETY: the index is open.
     let mut collector = unsafe { Collector::<K>::new(&index, memory, share) };
     progress(PHASE_SCAN);
-    // SAFETY: the relations are open.
+    // SAFETY: the relations are open; the scan is null or this process's part of the team's.
     let heap_tuples = unsafe {
         let scan = team.as_ref().map_or(std::ptr::null_mut(), |team| team.scan(heap));
         collector.scan(heap, rel, info, scan, true)
     };
     progress(PHASE_SORT);
     let rows = collector.rows;
-    // SAFETY: an open index.
+    // SAFETY: `rel` is an open index of this access method.
     let fill = unsafe { Options::fillfactor(rel.as_ptr(), index.is_of_postings()) };
     let Some(team) = team else {
         write_alone(&index, &mut collector, fill);
         return (heap_tuples, rows as f64);
     };
     team.expect_all();
-    // SAFETY: this is the index, and all its block tables are written before the team ends.
+    // SAFETY: `index` is the one that the team was launched for, and `info` is that of `launch`.
     let (workers_tuples, workers_rows) = unsafe {
         team.write(&index, collector, fill);
         team.finish(info)
@@ -177,7 +179,7 @@ unsafe fn build<K: TreeKey>(
     (heap_tuples + workers_tuples, rows as f64 + workers_rows)
 }
 
-/// Sorts and writes one block table after the other.
+/// Sorts and writes one block table after the other, without workers.
 fn write_alone<K: TreeKey>(index: &Index<K>, collector: &mut Collector<K>, fill: usize) {
     for (content, sorter) in
         [(Content::Rows, &mut collector.sorter), (Content::Nulls, &mut collector.nulls)]

@@ -1,4 +1,4 @@
-//! Sorted runs of rows on temporary files, and merging them.
+//! Writes, reads and merges sorted runs of rows in temporary files.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use simhash_index::{Entry, Row, Shape, TreeKey};
 use crate::compat;
 use crate::storage::check_for_interrupts;
 
-/// The most bytes that a merge reads of a run at once. Of a build without workers they come on top
-/// of maintenance_work_mem, which makes runs a hundred times as long.
+/// The most bytes that a merge reads of a run at once. A build without workers uses them in
+/// addition to maintenance_work_mem; a run is about a hundred times as long.
 pub const MOST_AT_ONCE: usize = 256 * 1024;
 /// The least, if there are very many runs.
 pub const LEAST_AT_ONCE: usize = 8 * 1024;
@@ -22,7 +22,7 @@ pub const fn stored(shape: &Shape) -> usize {
     shape.key + shape.scope + shape.payload + TID_BYTES
 }
 
-/// Writes a row to as many bytes.
+/// Writes a row to `bytes`, which are as long as a stored row.
 pub fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
     let Entry { key, tid } = row.entry;
     let (fingerprint, rest) = bytes.split_at_mut(shape.key);
@@ -34,7 +34,7 @@ pub fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
     place.copy_from_slice(&tid.to_le_bytes()[..TID_BYTES]);
 }
 
-/// Reads a row that was written.
+/// Reads a row that [`write`] wrote.
 pub fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
     let (fingerprint, rest) = bytes.split_at(shape.key);
     let (scope, rest) = rest.split_at(shape.scope);
@@ -46,7 +46,7 @@ pub fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
     Row { entry, payload: K::Payload::load(payload) }
 }
 
-/// One temporary file with the runs of one block table, one after the other.
+/// A temporary file with the runs of one block table, one after the other.
 pub struct RunFile {
     file: *mut pg_sys::BufFile,
     /// How many rows each run has.
@@ -54,26 +54,26 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// A file of this process alone.
+    /// Creates a file of this process alone.
     pub fn private() -> Self {
-        // SAFETY: the file belongs to the current resource owner, which removes it at its end.
+        // SAFETY: the current resource owner owns the file and removes it when released.
         Self { file: unsafe { pg_sys::BufFileCreateTemp(false) }, runs: Vec::new() }
     }
 
-    /// A file that another process may open by its name once this one has closed it.
+    /// Creates a file that another process can open by its name once this process has closed it.
     ///
     /// # Safety
-    /// This process is attached to the set.
+    /// This process is attached to `set`.
     pub unsafe fn shared(set: *mut pg_sys::SharedFileSet, name: &CStr) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: this process is attached to `set`.
         Self { file: unsafe { compat::create_shared_file(set, name) }, runs: Vec::new() }
     }
 
-    /// A file that another process wrote and closed: full runs of `run` rows, and one of the
-    /// rest.
+    /// Opens a file that another process wrote and closed: full runs of `run` rows, and one run of
+    /// the rest.
     ///
     /// # Safety
-    /// This process is attached to the set.
+    /// This process is attached to `set`.
     pub unsafe fn open_shared(
         set: *mut pg_sys::SharedFileSet,
         name: &CStr,
@@ -81,7 +81,7 @@ impl RunFile {
         run: u64,
     ) -> Self {
         let runs = (0..rows.div_ceil(run)).map(|i| run.min(rows - i * run)).collect();
-        // SAFETY: as this function's.
+        // SAFETY: this process is attached to `set`.
         Self { file: unsafe { compat::open_shared_file(set, name) }, runs }
     }
 
@@ -96,7 +96,7 @@ impl RunFile {
         numbers.map(|number| self.entry(shape, number)).collect()
     }
 
-    /// Which rows of each run are not below `low` but below `end`, by their numbers in the file.
+    /// For each run, the numbers in the file of its rows from `low` on and below `end`.
     pub fn between<K: TreeKey>(
         &self,
         shape: &Shape,
@@ -114,7 +114,7 @@ impl RunFile {
         self.runs.iter().map(in_run).collect()
     }
 
-    /// The first of some rows of a run that is not below an entry, or their end.
+    /// The first of these rows of a run that is not below `entry`, or their end.
     fn first_from<K: TreeKey>(&self, shape: &Shape, mut rows: Range<u64>, entry: Entry<K>) -> u64 {
         check_for_interrupts();
         while rows.start < rows.end {
@@ -154,13 +154,14 @@ impl RunFile {
         self.runs.push(rows.len() as u64);
     }
 
-    /// Writes out what is buffered and closes the file; a private one is removed.
+    /// Flushes and closes the file; a private file is then removed.
     pub fn close(self) {
-        // SAFETY: the file is open, and nobody else has it.
+        // SAFETY: the file is open, and `self` was the only user.
         unsafe { pg_sys::BufFileClose(self.file) };
     }
 
-    /// Reads rows, by their numbers in the file, which are of one run: so many bytes at once.
+    /// A reader of rows of one run, given by their numbers in the file. It reads at most `at_once`
+    /// bytes at a time.
     pub fn reader<K: TreeKey>(
         &self,
         shape: Shape,
@@ -181,7 +182,8 @@ impl RunFile {
     }
 }
 
-/// Hands all runs of a file and one more, `memory`, to `each` in ascending order.
+/// Passes the rows of all runs of a file, and of one more run in `memory`, to `each` in ascending
+/// order.
 pub fn merge<K: TreeKey>(
     file: &RunFile,
     shape: Shape,
@@ -194,7 +196,7 @@ pub fn merge<K: TreeKey>(
     simhash_index::build::merge(runs.chain(memory).collect(), each);
 }
 
-/// A run, wherever it is.
+/// A run in a file or in memory.
 enum Source<K, M> {
     File(RunReader<K>),
     Memory(M),
@@ -212,7 +214,7 @@ impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<K, M> {
     }
 }
 
-/// One run, or a part of it, being read.
+/// Reads one run, or a part of it.
 pub struct RunReader<K> {
     file: *mut pg_sys::BufFile,
     shape: Shape,
@@ -254,9 +256,9 @@ impl<K: TreeKey> Iterator for RunReader<K> {
     }
 }
 
-/// Fills `bytes` from a place in an open file.
+/// Fills `bytes` from the offset `at` of an open file.
 fn read_at(file: *mut pg_sys::BufFile, at: u64, bytes: &mut [u8]) {
-    // SAFETY: the file is open, the buffer as long as what is read.
+    // SAFETY: the file is open, and `bytes` is as long as what is read.
     let complete = unsafe {
         compat::seek_temporary_file(file, at)
             && pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()) == bytes.len()

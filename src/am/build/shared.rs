@@ -1,15 +1,16 @@
-//! The shared memory of a parallel build: what the leader tells its workers, and they the leader.
+//! The shared memory of a parallel build, through which leader and workers coordinate.
 //!
 //! Order:
-//! 1. A process stores its counts, writes its runs of all block tables, closes their files, and
-//!    then counts itself in `published`. Only it writes its slot.
-//! 2. The leader, when all have published, cuts the tables, stores the pieces and their number, and
-//!    raises `cut`. The pieces do not change any more.
-//! 3. A process that has seen `cut` takes piece after piece, and counts in `done` what it has
-//!    written.
+//! 1. A process stores its counts in its slot, writes its runs of all block tables, closes their
+//!    files, and then increments `published`. No other process writes its slot.
+//! 2. When all processes have published, the leader cuts the tables, stores the pieces and their
+//!    number, and sets `cut`. The pieces do not change after that.
+//! 3. A process that has seen `cut` takes piece after piece, and increments `done` after writing
+//!    each.
 //!
-//! Whoever has seen one of the counters or flags may read all that came before. `progress` is
-//! signalled after each.
+//! `published`, `cut` and `done` are written with release and read with acquire ordering, so a
+//! process that sees one of them also sees everything stored before. `progress` is signalled after
+//! each change of them.
 
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -31,7 +32,7 @@ mod chunk {
     pub const PIECES: u64 = TASK + 6;
 }
 
-/// What every process has to know.
+/// The state that all processes share.
 #[repr(C)]
 pub struct Task {
     pub heap: pg_sys::Oid,
@@ -41,17 +42,17 @@ pub struct Task {
     pub memory: usize,
     pub files: pg_sys::SharedFileSet,
     pub progress: pg_sys::ConditionVariable,
-    /// How many processes take part: the workers, and the leader after them.
+    /// The number of processes: the workers, and the leader, which is the last one.
     pub processes: AtomicU32,
     pub published: AtomicU32,
     pub cut: AtomicBool,
-    /// How many pieces there are, which is taken next, and how many are written.
+    /// How many pieces there are, the number of the next to be taken, and how many are written.
     pub pieces: AtomicU32,
     pub next: AtomicU32,
     pub done: AtomicU32,
 }
 
-/// A stretch of a block table, by the content and number of that.
+/// A stretch of the block table with this number within the content.
 #[derive(Clone, Copy)]
 pub struct Piece<K> {
     pub content: Content,
@@ -59,12 +60,12 @@ pub struct Piece<K> {
     pub stretch: Stretch<K>,
 }
 
-/// What a process tells the leader.
+/// A process's results. The leader reads them.
 #[repr(C)]
 #[derive(Default)]
 pub struct Slot {
     pub broken_hot_chain: AtomicBool,
-    /// Entries of each block table, and of the table of NULLs.
+    /// Entries in each block table, and in the table of NULLs.
     pub entries: AtomicU64,
     pub nulls: AtomicU64,
     pub rows: AtomicU64,
@@ -73,7 +74,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Entries of each block table, or of the table of NULLs.
+    /// Entries in each block table, or in the table of NULLs.
     pub fn entries(&self, content: Content) -> &AtomicU64 {
         match content {
             Content::Rows => &self.entries,
@@ -85,7 +86,7 @@ impl Slot {
 /// How much shared memory a build needs.
 pub struct Sizes<'a> {
     pub workers: usize,
-    /// Bytes of all pieces that there can be.
+    /// Bytes for the most pieces that there can be.
     pub pieces: usize,
     /// Bytes of the parallel scan's description.
     pub scan: usize,
@@ -105,24 +106,24 @@ impl Sizes<'_> {
         ]
     }
 
-    /// Tells a new context how much memory it will need.
+    /// Adds the chunks to a new context's estimate of its shared memory.
     ///
     /// # Safety
-    /// The context's memory is not made yet.
+    /// The context's shared memory is not created yet.
     pub unsafe fn estimate(&self, context: *mut pg_sys::ParallelContext) {
-        // SAFETY: as this function's.
+        // SAFETY: `context` is valid, and its shared memory is not created yet.
         unsafe { parallel::estimate(context, &self.chunks()) }
     }
 }
 
-/// The chunks, as this process sees them.
+/// The chunks, as mapped in this process.
 #[derive(Clone, Copy)]
 pub struct Chunks {
     pub task: *mut Task,
     pub scan: pg_sys::ParallelTableScanDesc,
     /// One for each process.
     pub slots: *mut Slot,
-    /// Of the type of keys that the index has.
+    /// Of type [`Piece`], with the index's key type.
     pub pieces: *mut u8,
     /// One for each worker.
     pub buffer_usage: *mut pg_sys::BufferUsage,
@@ -132,12 +133,13 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Makes the chunks; they are to be filled before workers are launched.
+    /// Allocates the chunks. They must be filled before workers are launched.
     ///
     /// # Safety
-    /// The context's memory was made after [`Sizes::estimate`] with the same sizes.
+    /// The context's shared memory was created after [`Sizes::estimate`] with the same sizes.
     pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, sizes: &Sizes<'_>) -> Self {
-        // SAFETY: as this function's; chunks are aligned to buffers.
+        // SAFETY: the context's shared memory has room for these chunks, which shm_toc_allocate
+        // aligns to buffers.
         unsafe {
             parallel::allocate(context, &sizes.chunks());
             Self::find((*context).toc)
@@ -147,7 +149,8 @@ impl Chunks {
     /// # Safety
     /// The chunks are in the table of contents.
     pub unsafe fn find(toc: *mut pg_sys::shm_toc) -> Self {
-        // SAFETY: as this function's; a key is always of the same type.
+        // SAFETY: the chunks are in the table of contents, each key with the same type as in
+        // `Sizes::chunks`.
         let find = |key| unsafe { pg_sys::shm_toc_lookup(toc, key, false) };
         Self {
             task: find(chunk::TASK).cast(),
@@ -161,41 +164,42 @@ impl Chunks {
     }
 
     fn task(&self) -> &Task {
-        // SAFETY: the leader filled it before it launched workers, and but for atomic fields and
-        // the condition variable it does not change. No process uses it after the build.
+        // SAFETY: the leader filled it before it launched workers. Only atomic fields, the
+        // condition variable and the file set change after that. No process uses it after the
+        // build.
         unsafe { &*self.task }
     }
 
-    /// Says how many processes take part. Workers learn it when the tables are cut.
+    /// Stores the number of processes. Workers read it after the tables are cut.
     pub fn expect(&self, processes: usize) {
         self.task().processes.store(processes as u32, Ordering::Relaxed);
     }
 
-    /// The slots of all processes that take part.
+    /// The slots of all processes.
     pub fn published(&self) -> &[Slot] {
         let processes = self.task().processes.load(Ordering::Relaxed) as usize;
-        // SAFETY: there is a slot for each.
+        // SAFETY: there is a slot for each process.
         unsafe { std::slice::from_raw_parts(self.slots, processes) }
     }
 
-    /// The leader's slot and number. The workers have those before.
+    /// The leader's slot and number, which come after the workers'.
     pub fn leader(&self) -> (&Slot, usize) {
         let number = self.published().len() - 1;
         (&self.published()[number], number)
     }
 
-    /// Says that this process has published its runs.
+    /// Reports that this process has published its runs.
     pub fn publish(&self) {
         self.task().published.fetch_add(1, Ordering::Release);
         self.signal();
     }
 
-    /// Says which pieces there are.
+    /// Stores the pieces and sets `cut`.
     ///
     /// # Safety
-    /// There is room for as many, of keys of the index's type, and nobody has cut before.
+    /// There is room for that many pieces; `K` is the index's key type. Called once in a build.
     pub unsafe fn cut<K: Copy>(&self, pieces: &[Piece<K>]) {
-        // SAFETY: as this function's; nobody reads them before the flag is raised.
+        // SAFETY: there is room for the pieces, and no process reads them before `cut` is set.
         unsafe {
             let room: *mut Piece<K> = self.pieces.cast();
             room.copy_from_nonoverlapping(pieces.as_ptr(), pieces.len());
@@ -205,7 +209,7 @@ impl Chunks {
         self.signal();
     }
 
-    /// The next piece that nobody has taken, and its number. The tables are cut.
+    /// The next piece that no process has taken, and its number. The tables must be cut.
     pub fn take<K: Copy>(&self) -> Option<(usize, Piece<K>)> {
         let task = self.task();
         let number = task.next.fetch_add(1, Ordering::Relaxed);
@@ -213,18 +217,18 @@ impl Chunks {
             return None;
         }
         let number = number as usize;
-        // SAFETY: there are more pieces. They are of this type, and do not change.
+        // SAFETY: `number` is below the number of pieces. They are of this type and do not change.
         Some((number, unsafe { *self.pieces.cast::<Piece<K>>().add(number) }))
     }
 
-    /// Says that a piece is written.
+    /// Reports that a piece is written.
     pub fn done(&self) {
         self.task().done.fetch_add(1, Ordering::Release);
         self.signal();
     }
 
     fn signal(&self) {
-        // SAFETY: the condition variable is initialized.
+        // SAFETY: the leader initialised the condition variable before it launched workers.
         unsafe { pg_sys::ConditionVariableBroadcast(&raw mut (*self.task).progress) };
     }
 
@@ -247,8 +251,9 @@ impl Chunks {
 
     fn wait(&self, is_so: impl Fn(&Task) -> bool) {
         let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
-        // SAFETY: no page is locked. An error in another process ends the wait: sleeping serves
-        // interrupts, and so the messages of workers that end.
+        // SAFETY: the condition variable is initialised, and no page is locked. Sleeping serves
+        // interrupts, including messages of failed workers, so an ERROR in another process ends the
+        // wait.
         unsafe {
             while !is_so(self.task()) {
                 pg_sys::ConditionVariableSleep(&raw mut (*self.task).progress, event);

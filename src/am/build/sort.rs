@@ -1,10 +1,10 @@
-//! Sorting rows for a build: in memory while they fit, else in runs on temporary files.
+//! Sorts rows for a build: in memory while they fit, otherwise in runs in temporary files.
 //!
 //! Rows are collected once, not rotated. If they fit in memory, they are rotated and sorted in
-//! place for one block table after the other. If not, then each time the memory is full they are
-//! rotated, sorted and written out as one run for each block table; when a block table is built,
-//! its runs are merged with what is still in memory. The processes of a parallel build write all of
-//! their runs to files, from which each merges other [stretches](super::stretches) of the tables.
+//! place for one block table after the other. Otherwise, each time the memory is full, they are
+//! rotated, sorted and written as one run for each block table. To build a block table, its runs
+//! are merged with the rows still in memory. The processes of a parallel build write all rows as
+//! runs to files; each process then merges different [stretches](super::stretches) of the tables.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -19,22 +19,22 @@ use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
 use crate::storage::{Index, check_for_interrupts};
 
-/// All rows of a build, or one process's part of them.
+/// The rows of a build of one content, or one process's part of them.
 pub struct Sorter<K: TreeKey> {
     layout: BlockLayout,
     shape: Shape,
     rows: Vec<Row<K>>,
     limit: usize,
-    /// The block that leads the keys in `rows`.
+    /// The block that comes first in the keys of `rows`.
     rotation: u32,
-    /// One file for each block table, once memory did not suffice.
+    /// One file for each block table, created when rows are first written out.
     files: Vec<RunFile>,
     /// How many rows each of the files has.
     spilled: u64,
     share: Option<Share>,
 }
 
-/// What a sorter sorts: every process has one sorter for each.
+/// What a sorter sorts. Every process has one sorter for each content.
 #[derive(Clone, Copy)]
 pub enum Content {
     /// The keys of rows, for every block table.
@@ -44,11 +44,11 @@ pub enum Content {
 }
 
 impl Content {
-    /// What the tables that the sorter fills are numbered: from the first on, in this order.
+    /// The numbers of the tables that the sorter fills.
     pub fn tables<K: TreeKey>(self, index: &Index<K>) -> Range<u8> {
         let last = index.null_table();
         match self {
-            // The recent postings begin without any.
+            // A build writes all postings to the settled tree.
             Content::Rows if index.is_of_postings() => SETTLED..last,
             Content::Rows => 0..last,
             Content::Nulls => last..last + 1,
@@ -70,7 +70,7 @@ impl Content {
     }
 }
 
-/// Where a process leaves its runs for all.
+/// Identifies the files in which a process leaves its runs to all processes.
 #[derive(Clone, Copy)]
 pub struct Share {
     pub set: *mut pg_sys::SharedFileSet,
@@ -88,10 +88,11 @@ impl Share {
             .expect("neither letters nor digits are NUL")
     }
 
-    /// The runs of a block table that the process has published, if there are any.
+    /// The runs of a block table that the process has published; `None` if it has no rows.
     ///
     /// # Safety
-    /// This process is attached to the set; that one's sorter had `memory` and shared `rows`.
+    /// This process is attached to the set. The publishing process's sorter had `memory` bytes and
+    /// published `rows` rows.
     pub unsafe fn open<K: TreeKey>(
         &self,
         block_table: u32,
@@ -102,12 +103,12 @@ impl Share {
             return None;
         }
         let run = limit::<K>(memory) as u64;
-        // SAFETY: as this function's.
+        // SAFETY: this process is attached to the set.
         Some(unsafe { RunFile::open_shared(self.set, &self.name(block_table), rows, run) })
     }
 }
 
-/// How many rows are kept in about `memory` bytes.
+/// The number of rows that fit in about `memory` bytes.
 fn limit<K: TreeKey>(memory: usize) -> usize {
     (memory / size_of::<Row<K>>()).max(1024)
 }
@@ -139,7 +140,7 @@ impl<K: TreeKey> Sorter<K> {
         self.rows.push(row);
     }
 
-    /// Doubles the room, up to the limit, which has not been reached.
+    /// Doubles the capacity, up to the limit, which has not been reached.
     fn grow(&mut self) {
         let more = self.rows.len().max(1024).min(self.limit - self.rows.len());
         if self.rows.try_reserve_exact(more).is_err() {
@@ -153,20 +154,20 @@ impl<K: TreeKey> Sorter<K> {
         self.spilled + self.rows.len() as u64
     }
 
-    /// Hands all rows, as rows of `block_table`, to `each` in ascending order. Callers ask for
+    /// Passes all rows, as rows of `block_table`, to `each` in ascending order. Callers drain the
     /// block tables in order.
     pub fn drain(&mut self, block_table: u32, each: impl FnMut(Row<K>)) {
         self.lead_with(block_table);
         if self.spilled == 0 {
             return self.rows.iter().copied().for_each(each);
         }
-        // Block tables come in order, so the first file left is this one's.
+        // Block tables are drained in order, so the first remaining file is this one's.
         let file = self.files.remove(0);
         merge(&file, self.shape, &self.rows, each);
         file.close();
     }
 
-    /// Leaves all rows to whoever writes the block tables.
+    /// Writes all rows to the shared files, for the processes that write the block tables.
     pub fn publish(mut self) {
         let last = !self.rows.is_empty();
         if last && self.files.is_empty() {
@@ -210,7 +211,7 @@ impl<K: TreeKey> Sorter<K> {
         let share = self.share;
         let file = |block_table| match &share {
             None => RunFile::private(),
-            // SAFETY: whoever made the sorter is attached to the set.
+            // SAFETY: the process that creates a sorter with a share is attached to its set.
             Some(share) => unsafe { RunFile::shared(share.set, &share.name(block_table)) },
         };
         self.files = (0..self.layout.blocks()).map(file).collect();

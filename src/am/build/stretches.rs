@@ -1,11 +1,11 @@
-//! The stretches of block tables that the processes of a parallel build write at the same time.
+//! Writes stretches of block tables, which the processes of a parallel build do at the same time.
 //!
 //! Every process has left its rows in sorted runs, one file for each block table. The leader cuts
-//! each table where a sample of its rows says that stretches are about equal ([`Writing::cut`]).
-//! Whoever is free takes the next stretch, merges what the runs have of it, and writes its leaves
+//! each table into stretches that a sample of its rows shows to be about equal ([`Writing::cut`]).
+//! Each free process takes the next stretch, merges that part of the runs, and writes its leaves
 //! ([`Writing::write_all`]). It leaves their downlinks in a file, from which the leader writes the
-//! levels above ([`Writing::finish`]). So what one process does alone grows with the number of
-//! leaves, and not with that of rows.
+//! levels above ([`Writing::finish`]). So the work of one process alone grows with the number of
+//! leaves, not of rows.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -21,17 +21,17 @@ use super::shared::{Chunks, Piece};
 use super::sort::{Content, Share};
 use crate::storage::{Index, IndexRel};
 
-/// The least rows of a stretch.
+/// The least number of rows of a stretch.
 const LEAST_ROWS: u64 = 8192;
 /// How many rows of a stretch are sampled.
 const SAMPLED: u64 = 64;
 
-/// A build in which all runs are written, as a process sees it that takes part in the writing.
+/// A build whose runs are all written, as seen by a process that writes stretches.
 pub struct Writing<'a, K: TreeKey> {
     pub chunks: Chunks,
     pub rel: IndexRel,
     pub index: &'a Index<K>,
-    /// How full leaves get, in percent.
+    /// How full leaves become, in percent.
     pub fill: usize,
 }
 
@@ -41,16 +41,18 @@ impl<K: TreeKey> Writing<'_, K> {
         self.index.shape.at(content.last_table(self.index))
     }
 
-    /// The runs of a block table, of all processes. All have published them.
+    /// All processes' runs of a block table. All processes have published them.
     fn runs(&self, content: Content, number: u32) -> Vec<RunFile> {
-        // SAFETY: the task does not change but for atomic fields, and the set belongs to it.
+        // SAFETY: the task is in shared memory during the build. `memory` does not change, and only
+        // the set's address is taken.
         let (memory, set) =
             unsafe { ((*self.chunks.task).memory, &raw mut (*self.chunks.task).files) };
         let slots = self.chunks.published().iter().enumerate();
         let runs = slots.filter_map(|(process, slot)| {
             let entries = slot.entries(content).load(Ordering::Relaxed);
             let share = Share { set, process, content };
-            // SAFETY: this process is attached to the set; the other one has published its runs.
+            // SAFETY: this process is attached to the set, and the other one has published its
+            // runs.
             unsafe { share.open::<K>(number, entries, content.memory(memory)) }
         });
         runs.collect()
@@ -61,7 +63,8 @@ impl<K: TreeKey> Writing<'_, K> {
         Writer::new(&self.rel, self.index.shape, table, self.fill)
     }
 
-    /// The stretches of a block table, for so many processes: none if it is too small.
+    /// Cuts a block table into stretches, at most one for each process. Returns none if the table
+    /// is too small.
     pub fn cut(&self, content: Content, number: u32, processes: usize) -> Vec<Stretch<K>> {
         let files = self.runs(content, number);
         let rows: u64 = files.iter().map(RunFile::rows).sum();
@@ -88,7 +91,7 @@ impl<K: TreeKey> Writing<'_, K> {
         firsts.iter().zip(ends).map(stretch).collect()
     }
 
-    /// What the runs have of a block table from `low` on and below `end`.
+    /// The rows of a block table, in all runs, from `low` on and below `end`.
     fn part(
         &self,
         (content, number): (Content, u32),
@@ -98,7 +101,7 @@ impl<K: TreeKey> Writing<'_, K> {
         let shape = self.shape(content);
         let files = self.runs(content, number);
         let windows = files.iter().map(|file| file.between(&shape, low, end)).collect();
-        // SAFETY: the task does not change but for atomic fields.
+        // SAFETY: the task is in shared memory during the build, and `memory` does not change.
         let memory = unsafe { (*self.chunks.task).memory };
         Part { shape, memory, files, windows }
     }
@@ -110,7 +113,7 @@ impl<K: TreeKey> Writing<'_, K> {
         writer.finish();
     }
 
-    /// Writes one stretch after the other that nobody has taken, until none is left.
+    /// Takes and writes one stretch after the other, until none is left.
     pub fn write_all(&self) {
         while let Some((place, piece)) = self.chunks.take::<K>() {
             self.write(place, piece);
@@ -131,8 +134,8 @@ impl<K: TreeKey> Writing<'_, K> {
         unsafe { downlinks::write(self.set(), &name(place), &shape, &writer.finish_stretch()) };
     }
 
-    /// Writes the levels above the stretches of a block table, which are done. `places` are
-    /// theirs among all.
+    /// Writes the levels above the stretches of a block table, which are all written. `places` are
+    /// their numbers among all pieces.
     pub fn finish(&self, content: Content, number: u32, places: Range<usize>) {
         let mut all = Vec::new();
         for place in places {
@@ -143,7 +146,7 @@ impl<K: TreeKey> Writing<'_, K> {
     }
 
     fn set(&self) -> *mut pg_sys::SharedFileSet {
-        // SAFETY: the task is in shared memory while the build goes on.
+        // SAFETY: the task is in shared memory during the build.
         unsafe { &raw mut (*self.chunks.task).files }
     }
 }
@@ -152,10 +155,10 @@ fn name(place: usize) -> CString {
     CString::new(format!("d{place}")).expect("neither letters nor digits are NUL")
 }
 
-/// What some runs have of a block table: for each file, which rows of each of its runs.
+/// A part of a block table: for each file, the rows of each of its runs.
 struct Part {
     shape: Shape,
-    /// Bytes to read into: the process has nothing else any more.
+    /// Bytes for read buffers: all of the process's memory, since it needs no other by then.
     memory: usize,
     files: Vec<RunFile>,
     windows: Vec<Vec<Range<u64>>>,
@@ -166,7 +169,7 @@ impl Part {
         self.windows.iter().flatten().map(|rows| rows.end - rows.start).sum()
     }
 
-    /// Hands all rows to `each` in ascending order.
+    /// Passes all rows to `each` in ascending order.
     fn merge<K: TreeKey>(self, each: impl FnMut(Row<K>)) {
         let Self { shape, memory, files, windows } = self;
         let runs = windows.iter().flatten().filter(|rows| !rows.is_empty()).count();

@@ -1,5 +1,5 @@
-//! The leader of a parallel build: it launches workers, scans and sorts beside them, cuts the block
-//! tables into stretches, writes some of these too, and in the end the levels above.
+//! The leader of a parallel build: launches workers, scans and sorts beside them, cuts the block
+//! tables into stretches, writes some of these too, and finally the levels above.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -14,7 +14,8 @@ use crate::call::parallel::current_query;
 use crate::compat;
 use crate::storage::{Index, IndexRel};
 
-/// The leader's workers. Dropping it does nothing: an error ends the workers with the transaction.
+/// The leader's workers. Dropping it does nothing: after an ERROR, the abort terminates the
+/// workers.
 pub struct Team {
     context: *mut pg_sys::ParallelContext,
     snapshot: pg_sys::Snapshot,
@@ -22,10 +23,10 @@ pub struct Team {
 }
 
 impl Team {
-    /// Launches workers, if the build may have some and they are available.
+    /// Launches workers. `None` if the build may have none, or none are available.
     ///
     /// # Safety
-    /// The relations are open and `info` describes the index, whose meta page is written.
+    /// The relations are open, and `info` describes the index, whose meta page is written.
     pub unsafe fn launch<K: TreeKey>(
         heap: pg_sys::Relation,
         index: &Index<K>,
@@ -33,7 +34,8 @@ impl Team {
         memory: usize,
     ) -> Option<Self> {
         let rel = index.store;
-        // SAFETY: as this function's; the calls are in the order that access/parallel.h asks for.
+        // SAFETY: the relations are open and `info` is valid; the calls are in the order that
+        // access/parallel.h requires.
         unsafe {
             let wanted = compat::index_build_workers(heap, rel.as_ptr(), info);
             if wanted <= 0 {
@@ -80,7 +82,7 @@ impl Team {
         }
     }
 
-    /// Fills the shared memory, before workers are launched.
+    /// Fills the shared memory before workers are launched.
     unsafe fn fill(
         &self,
         heap: pg_sys::Relation,
@@ -90,7 +92,7 @@ impl Team {
         sizes: &Sizes<'_>,
     ) {
         let Chunks { task, scan, slots, query, .. } = self.chunks;
-        // SAFETY: as launch's; the chunks are of these sizes.
+        // SAFETY: the relations are open, and the chunks have these sizes.
         unsafe {
             task.write(Task {
                 heap: (*heap).rd_id,
@@ -114,28 +116,28 @@ impl Team {
         }
     }
 
-    /// The memory that each process of the team may sort in.
+    /// The bytes that each process of the team may sort in.
     pub fn memory(&self) -> usize {
         // SAFETY: the shared memory exists until `finish`, and this field does not change.
         unsafe { (*self.chunks.task).memory }
     }
 
-    /// The leader's part of the scan.
+    /// Begins the leader's part of the scan.
     ///
     /// # Safety
-    /// `heap` is the open table.
+    /// `heap` is the open table that the team was launched for.
     pub unsafe fn scan(&self, heap: pg_sys::Relation) -> pg_sys::TableScanDesc {
-        // SAFETY: as this function's.
+        // SAFETY: `heap` is open, and is the table of the scan in shared memory.
         unsafe { compat::begin_parallel_scan(heap, self.chunks.scan) }
     }
 
-    /// Raises an error if a worker that was launched did not start: nobody may wait for it.
+    /// Raises an ERROR if a launched worker failed to start: waiting for its runs would never end.
     pub fn expect_all(&self) {
         // SAFETY: the context exists until `finish`.
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
-    /// Where the leader leaves its runs.
+    /// The share in which the leader leaves its runs.
     pub fn share(&self, content: Content) -> Share {
         let (_, process) = self.chunks.leader();
         // SAFETY: the shared memory exists until `finish`.
@@ -145,7 +147,7 @@ impl Team {
     /// Writes the block tables beside the workers, after the leader's part of the scan.
     ///
     /// # Safety
-    /// `index` is the one that is being built, `fill` how full its leaves get.
+    /// `index` is the one that is being built; `fill` is how full its leaves become, in percent.
     pub unsafe fn write<K: TreeKey>(&self, index: &Index<K>, collector: Collector<K>, fill: usize) {
         let chunks = self.chunks;
         collector.publish(chunks.leader().0);
@@ -168,7 +170,8 @@ impl Team {
             pieces.len(),
             tables.len()
         );
-        // SAFETY: no table is cut into more stretches than there may be processes.
+        // SAFETY: there is room for as many pieces of each table as there can be processes, and no
+        // table has more.
         unsafe { chunks.cut(&pieces) };
         for (content, number, _) in tables.iter().filter(|(.., places)| places.is_empty()) {
             writing.write_whole(*content, *number);
@@ -182,14 +185,15 @@ impl Team {
         }
     }
 
-    /// Waits for the workers' end. Returns how many tuples they saw and how many rows they indexed.
+    /// Waits until the workers have ended. Returns how many tuples they saw and how many rows they
+    /// indexed.
     ///
     /// # Safety
     /// `info` is the one that `launch` was given.
     pub unsafe fn finish(self, info: *mut pg_sys::IndexInfo) -> (f64, f64) {
         let Chunks { buffer_usage, wal_usage, .. } = self.chunks;
         let mut totals = (0.0, 0.0);
-        // SAFETY: as this function's; the slots are not used after the context is destroyed.
+        // SAFETY: `info` is valid; the slots are not used after the context is destroyed.
         unsafe {
             pg_sys::WaitForParallelWorkersToFinish(self.context);
             let (_, workers) = self.chunks.leader();
@@ -206,7 +210,7 @@ impl Team {
 }
 
 unsafe fn disband(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot) {
-    // SAFETY: no worker runs.
+    // SAFETY: no worker is running.
     unsafe {
         if snapshot != &raw mut pg_sys::SnapshotAnyData {
             pg_sys::UnregisterSnapshot(snapshot);

@@ -1,5 +1,5 @@
-//! A worker of a parallel build: it scans its share of the heap, sorts it for one block table after
-//! the other, leaves each as a file, and writes stretches of the tables.
+//! A worker of a parallel build: scans its share of the heap, sorts it for one block table after
+//! the other, writes each to a file, and then writes stretches of the tables.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::call::parallel::show_query;
 use crate::compat;
 use crate::storage::{IndexRel, family, with_key_type};
 
-/// A worker's whole life. PostgreSQL calls it by its name.
+/// A worker's entry point, which PostgreSQL calls by its name.
 #[pgrx::pg_guard]
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
@@ -29,7 +29,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
         let Chunks { task, scan, slots, buffer_usage, wal_usage, query, .. } = chunks;
         show_query(query);
         pg_sys::SharedFileSetAttach(&raw mut (*task).files, segment);
-        // The locks that the leader holds, of which this process is a part.
+        // The locks of the leader, whose lock group this process is in.
         let (heap_lock, index_lock) = if (*task).concurrent {
             (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
         } else {
@@ -51,7 +51,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
     }
 }
 
-/// Scans, publishes its runs, and writes what it can take.
+/// Scans, publishes the runs, and writes stretches while any are left.
 unsafe fn work<K: TreeKey>(
     heap: pg_sys::Relation,
     rel: IndexRel,
@@ -60,7 +60,7 @@ unsafe fn work<K: TreeKey>(
     scan: pg_sys::TableScanDesc,
     process: usize,
 ) {
-    // SAFETY: the relations are open, the task is in shared memory that outlives this call.
+    // SAFETY: the relations are open, and the shared memory with the task outlives this call.
     unsafe {
         let index = open::<K>(rel);
         let task = chunks.task;
