@@ -43,7 +43,6 @@ const ORDERED_ROWS: f64 = 10.0;
 /// any sum of disabled plans, such as a sub-select's, which counts once for each row.
 const REFUSED: f64 = 1e100;
 
-/// amcostestimate.
 #[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amcostestimate(

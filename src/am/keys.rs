@@ -143,7 +143,7 @@ impl Searched {
     }
 
     /// The conditions of a scan key: one of them has to be true of one of the row's keys. For lossy
-    /// kinds that is necessary, not sufficient. Raises 22026 if the argument is a bit string of
+    /// kinds that is necessary, not sufficient. Raises 22026 for a ball around a bit string of
     /// another length than the column's, as a comparison with any row would.
     ///
     /// # Safety

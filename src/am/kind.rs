@@ -27,8 +27,8 @@ pub enum Kind {
     NarrowBall = 3,
     /// hamming_ball128, indexed by its centre.
     WideBall = 4,
-    /// fingerprint64[], indexed by each distinct element. A row has several keys, or none if its
-    /// array has no element that is not NULL. Positions are not stored.
+    /// fingerprint64[], indexed by each distinct element. A row may have several keys, or none if
+    /// its array has no element that is not NULL. Positions are not stored.
     Lexicons = 5,
     /// fingerprint256: 32 bytes, most significant first.
     Long = 6,
@@ -58,7 +58,7 @@ pub struct Searched {
 
 impl Searched {
     /// The searched column of an existing index. Raises XX002 if the meta page has no known kind,
-    /// or a kind with keys of another width.
+    /// or a kind with keys of another width; [`open`] has checked this already.
     pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
         let Meta { kind, bits, .. } = index.meta();
         let kind = Kind::from_code(kind).filter(|kind| match kind.width() {

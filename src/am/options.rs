@@ -120,7 +120,6 @@ unsafe extern "C-unwind" fn check_config(text: *const c_char) {
     }
 }
 
-/// amoptions.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amoptions(
     given: pg_sys::Datum,

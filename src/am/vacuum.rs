@@ -6,7 +6,6 @@ use super::kind::open;
 use crate::storage::{IndexRel, family, with_key_type};
 use crate::types::tid;
 
-/// ambulkdelete.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambulkdelete(
     info: *mut pg_sys::IndexVacuumInfo,
@@ -38,7 +37,6 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
     }
 }
 
-/// amvacuumcleanup.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amvacuumcleanup(
     info: *mut pg_sys::IndexVacuumInfo,

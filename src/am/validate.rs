@@ -9,7 +9,6 @@ use super::scope::ScopeType;
 use crate::catalog::cache::{self, valid};
 use crate::types::strategy;
 
-/// amvalidate.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amvalidate(operator_class: pg_sys::Oid) -> bool {
     let Some(class) = OperatorClass::look_up(operator_class) else {

@@ -18,7 +18,6 @@ use super::order;
 use super::relation::{IndexRel, PageBytes};
 use crate::compat;
 
-/// No buffer.
 const NONE: pg_sys::Buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
 
 /// A pin: the page stays in memory, and a cleanup lock on it has to wait.
@@ -214,7 +213,6 @@ impl Exclusive {
         bytes(self.0)
     }
 
-    /// The page's number.
     pub fn number(&self) -> u32 {
         // SAFETY: this guard pins the buffer.
         unsafe { pg_sys::BufferGetBlockNumber(self.0) }

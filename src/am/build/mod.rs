@@ -33,7 +33,6 @@ use crate::storage::{Index, IndexRel, forget_file, with_key_type};
 const PHASE_SCAN: i64 = 2;
 const PHASE_SORT: i64 = 3;
 
-/// ambuildphasename.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambuildphasename(phase: i64) -> *mut std::ffi::c_char {
     let name = match phase {
@@ -45,7 +44,6 @@ pub unsafe extern "C-unwind" fn ambuildphasename(phase: i64) -> *mut std::ffi::c
     name.as_ptr().cast_mut()
 }
 
-/// ambuild.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambuild(
     heap: pg_sys::Relation,

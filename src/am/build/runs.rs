@@ -11,8 +11,8 @@ use simhash_index::{Entry, Row, Shape, TreeKey};
 use crate::compat;
 use crate::storage::check_for_interrupts;
 
-/// The most bytes that a merge reads of a run at once. A build without workers uses them in
-/// addition to maintenance_work_mem; a run is about a hundred times as long.
+/// The most bytes that a merge reads of a run at once. In a build without workers they are not
+/// counted in maintenance_work_mem; a run, which has that size, is some hundred times as long.
 pub const MOST_AT_ONCE: usize = 256 * 1024;
 /// The least, if there are very many runs.
 pub const LEAST_AT_ONCE: usize = 8 * 1024;
@@ -134,7 +134,6 @@ impl RunFile {
         read::<K>(&bytes, shape).entry
     }
 
-    /// Appends a run.
     pub fn write_run<K: TreeKey>(&mut self, rows: &[Row<K>], shape: &Shape) {
         let mut buffer = vec![0; stored(shape) * 4096];
         for chunk in rows.chunks(4096) {

@@ -129,7 +129,6 @@ impl<K: TreeKey> Sorter<K> {
         }
     }
 
-    /// Adds a row.
     pub fn push(&mut self, row: Row<K>) {
         if self.rows.len() == self.limit {
             self.spill();

@@ -15,7 +15,7 @@ use simhash_index::{Entry, TreeKey};
 use crate::am::asked::Wanted;
 use crate::storage::Index;
 
-/// For fewer entries of a leaf, no record is written.
+/// Fewer entries on one leaf are not worth a WAL record.
 const LEAST: usize = 8;
 /// After this many dead rows, their entries are removed.
 const MOST: usize = 1024;

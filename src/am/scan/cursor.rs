@@ -53,7 +53,8 @@ pub trait Scan {
     unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64;
     /// Skips further rows with the same scope and fingerprint as the row returned last.
     fn pass_copies(&mut self);
-    /// Releases the pin. Called before the scan ends without an ERROR.
+    /// Releases the pin, removes entries of dead rows and closes the account. Called when the scan
+    /// ends without an ERROR.
     fn release(&mut self);
 }
 

@@ -172,7 +172,7 @@ impl<K: TreeKey> Request<K> {
 struct TextConditions<F> {
     unwanted: Unwanted,
     asks_text: bool,
-    /// A row has to have enough keys of one of these. `None` if the keys cannot find the rows.
+    /// A row has to have enough keys of one of these. `None` if no condition can be searched by.
     any_of: Option<Vec<Wanted<F>>>,
 }
 

@@ -35,7 +35,6 @@ unsafe extern "C-unwind" fn drop_opaque(state: *mut std::ffi::c_void) {
     drop(unsafe { Box::from_raw(state.cast::<Opaque>()) });
 }
 
-/// ambeginscan.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambeginscan(
     rel: pg_sys::Relation,
@@ -79,7 +78,6 @@ unsafe fn opaque<'a>(desc: pg_sys::IndexScanDesc) -> &'a mut Opaque {
     unsafe { &mut *(*desc).opaque.cast::<Opaque>() }
 }
 
-/// amrescan.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amrescan(
     desc: pg_sys::IndexScanDesc,
@@ -110,7 +108,6 @@ pub unsafe fn pass_copies(desc: pg_sys::IndexScanDesc) {
     unsafe { opaque(desc).scan.pass_copies() }
 }
 
-/// amgettuple.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amgettuple(
     desc: pg_sys::IndexScanDesc,
@@ -120,7 +117,6 @@ pub unsafe extern "C-unwind" fn amgettuple(
     unsafe { opaque(desc).scan.next_row(desc) }
 }
 
-/// amgetbitmap.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amgetbitmap(
     desc: pg_sys::IndexScanDesc,
@@ -130,7 +126,6 @@ pub unsafe extern "C-unwind" fn amgetbitmap(
     unsafe { opaque(desc).scan.fill(bitmap) }
 }
 
-/// amendscan.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
     // SAFETY: `opaque` is not used after the context's deletion, which drops the state.

@@ -21,7 +21,7 @@ pub struct Nearest<K: TreeKey> {
 
 impl<K: TreeKey> Nearest<K> {
     /// `queries` is not empty. A row's distance is the least to any of them. Beside each query is a
-    /// limit: rows farther from it are not wanted for its sake.
+    /// limit: rows farther from it are not found through it.
     pub fn new(
         index: &Index<K>,
         queries: &[(K::Fingerprint, u32)],
