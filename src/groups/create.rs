@@ -1,4 +1,4 @@
-//! `simhash_cluster_create`: the triggers of a table in one call, and its first groups.
+//! `simhash_cluster_create`: creates the triggers of a table, and finds its first groups.
 
 use std::ffi::{CStr, CString};
 
@@ -12,7 +12,7 @@ use crate::error::{raise, shown};
 use crate::family::create::{check_owner, identifier, literals, run};
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-/// The end of each trigger's name, and what fires it.
+/// The suffix of each trigger's name, and what fires it.
 const TRIGGERS: [(&CStr, &str); 5] = [
     (c"before", "BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH STATEMENT"),
     (c"id", "BEFORE UPDATE OF {cluster} ON {table} FOR EACH ROW"),
@@ -24,11 +24,11 @@ const TRIGGERS: [(&CStr, &str); 5] = [
     (c"delete", "AFTER DELETE ON {table} REFERENCING OLD TABLE AS old FOR EACH STATEMENT"),
 ];
 
-/// Creates the triggers with these arguments, and finds the groups of the rows that are there.
-/// Returns how many groups there are.
+/// Creates the triggers with these arguments, and finds the groups of the existing rows. Returns
+/// how many groups there are.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     check_owner(table);
-    // SAFETY: a table that is there, open.
+    // SAFETY: `check_owner` has found a table with that OID, and `PgRelation` keeps it open.
     unsafe { check_alone(PgRelation::open(table).as_ptr()) };
     let name = qualified_name(table).unwrap_or_default();
     // A table may have several columns of ids, each with triggers of its own.
@@ -58,8 +58,8 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     settle_table(table, true, Some(&column), schema)
 }
 
-/// The name of a trigger. Of a long column name it has the beginning, and the column's number:
-/// other columns may begin like it.
+/// The name of a trigger. A long column name is cut, and the column's number is appended, because
+/// other columns may begin with the same characters.
 fn trigger_name(table: pg_sys::Oid, column: &CStr, end: &CStr) -> String {
     let whole = c"simhash__".count_bytes() + column.count_bytes() + end.count_bytes();
     // SAFETY: the names are only read; the new one is palloc'd, in the server's encoding.

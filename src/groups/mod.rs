@@ -1,35 +1,82 @@
 //! Groups that live: the trigger `simhash_cluster()` keeps the id of each row's group in a column,
 //! statement by statement.
 //!
-//! A group is a connected component of near-duplicates. For the rows that a statement has changed:
-//! their neighbours, locks of the groups that these are in, and one UPDATE of the ids that are
-//! others now. README.md beside this file says what is promised, and why.
+//! A *group* is a connected component of two or more near-duplicates. README.md beside this file
+//! says what is promised, and why. This comment is the map: how one statement gets its ids.
 //!
-//! Five triggers call [`statement::run`], all with the same arguments; [`create`] makes them:
+//! # Ten terms
 //!
-//! | fired | for | does |
+//! - *Key*: the value that identifies a row, in the column of `key=`. [`keys`] numbers these
+//!   values.
+//! - *Id*: the value in the column of `cluster=`. It is the key of a row that is or was in the
+//!   group, and NULL in a row without near rows.
+//! - *Point*: what a row is searched by, a fingerprint or a hash of a text, together with its
+//!   scope. Rows at one point are near the same rows.
+//! - *Near*: in one scope, and within the distance or similar; with `fp=` and `similarity=`, both.
+//! - *Fresh*: a row whose group has to be found, because the statement added or changed the row, or
+//!   because the row's group may have come apart.
+//! - *Standing*: any other row that a search has found. It represents its whole group, so a group
+//!   of a million rows is joined through one of them.
+//! - *Component*: rows and groups that the search has connected with each other ([`components`]).
+//! - *Dirty search*: a search that also sees rows of other transactions in progress.
+//! - *Gate*: a lock named by a transaction's number. A transaction holds its own gate before its
+//!   dirty search, so another transaction that already holds this gate makes it wait ([`locks`]).
+//! - *Doubtful*: an id by which rows may have been connected that are not near ([`looks`]).
+//!
+//! # The triggers
+//!
+//! [`create`] makes five, with the same arguments. All call [`statement::run`].
+//!
+//! | fires | for | does |
 //! |---|---|---|
-//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes that it is [`under_way`]; takes a lock |
+//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes it in [`under_way`]; may take a lock |
 //! | BEFORE UPDATE OF the ids' column | each row | keeps the id, unless it is our [`own_update`] |
 //! | AFTER INSERT; UPDATE; DELETE (three) | the statement | finds groups, writes ids |
 //!
-//! The last ones, from the top:
+//! # The path of an INSERT
 //!
-//! ```text
-//! statement       reads the rows before and after (transition, row)
-//! └ settle        until nothing has changed meanwhile:
-//!   ├ search      rows in progress near the statement's (locks: who waits for whom)
-//!   ├ bridges     which groups may have come apart; their rows are read (table)
-//!   ├ search      connects fresh rows with what is near (neighbours, components)
-//!   ├ assign      which id each group has
-//!   ├ locks       of the ids on which this depends
-//!   └ table       locks rows, and writes their ids (access: with whose rights)
-//! ```
+//! 1. [`statement`], BEFORE: `before` notes that an INSERT is under way. It takes no lock.
+//!    PostgreSQL then stores the rows, with NULL for an id, and copies them into the transition
+//!    table.
+//! 2. [`statement`], AFTER: `inserted` reads the transition table (`transition`, `row`) and raises
+//!    an ERROR if a row has an id. Key and point of every row enter a `Components`: these rows are
+//!    fresh. For an INSERT of a large part of the table, [`whole`] finds all groups instead, and
+//!    the path ends.
+//! 3. `apply` takes the column's lock, shared ([`locks`]). It keeps other transactions from finding
+//!    all groups anew. Then it calls [`settle::settle`], which does the rest.
+//! 4. `locks::Gates` takes the transaction's own gate. [`search`] does the dirty search. If other
+//!    transactions in progress have near rows, `Gates::deal_with` takes their gates, or waits for
+//!    these.
+//! 5. A round begins. [`search`] asks the indexes for the rows near each fresh point
+//!    ([`neighbours`]), with the latest snapshot. It connects fresh rows with rows near them, and
+//!    standing rows with their groups. The first round uses the dirty search's result if no
+//!    transaction has ended since.
+//! 6. If the search has found new doubtful ids, all rows of these groups become fresh
+//!    (`table::rows_of`), and another round begins.
+//! 7. [`assign`] names each component. The least id of its groups becomes the id of all its rows. A
+//!    component without groups is named by the least key of its rows that is no other group's id.
+//! 8. `locks::Ids` locks the ids on which this depends: shared if rows join a group, exclusively if
+//!    an id ends. If a lock was missing and a transaction has ended meanwhile, another round
+//!    begins.
+//! 9. `table::lock_rows` locks the rows that get another id, except the statement's own. If one of
+//!    them has changed or is gone, another round begins.
+//! 10. `table::write_ids` writes all ids by one UPDATE, usually with the table owner's privileges
+//!     ([`access`], [`strangers`]). That UPDATE fires the triggers too; [`own_update`] recognises
+//!     it.
 //!
-//! And: [`setup`] (what the arguments mean), [`whole`] (all rows of a table at once), [`marks`]
-//! (groups that are settled later), [`strangers`] (whose code would run then), [`looks`] (whether
-//! rows were seen before their statement's turn), [`merge_command`] (what MERGE must not do),
-//! [`keys`] and [`scopes`] (values as numbers), [`sql`] and [`run_as`].
+//! Say rows 3 and 5 are near the new row 9, and row 3 has id 1. If row 5 has no id, rows 5 and 9
+//! get id 1. If row 5 has id 2, group 2 ends, and row 9 and all rows of group 2 get id 1.
+//!
+//! # Other statements
+//!
+//! Rows that an UPDATE changes, or a DELETE removes, leave their groups. In each round, [`bridges`]
+//! says which groups may have come apart, and the rows of these become fresh before the search.
+//! With `settle=later` these and doubtful groups only get a mark ([`marks`]), and
+//! `simhash_cluster_settle` enters at [`settle`] or [`whole`].
+//!
+//! Also here: [`setup`] (what the arguments mean), [`merge_command`] (refuses what MERGE does not
+//! report to triggers), [`scopes`] (scopes as numbers), [`sql`] (parts of our statements) and
+//! [`run_as`] (roles and settings).
 
 mod access;
 mod assign;

@@ -1,4 +1,4 @@
-//! What is read of a row, wherever it comes from.
+//! The values that are read of a row, from whatever source.
 
 use pgrx::pg_sys;
 
@@ -6,22 +6,22 @@ use super::setup::Setup;
 use crate::family::column::{Generated, Named};
 use crate::family::scan::value;
 
-/// Where a row is: which of the family's tables, and its packed TID.
+/// A row's place: the number of its table among the family's members, and its packed TID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct At {
     pub member: u32,
     pub tid: u64,
 }
 
-/// What is known of a row. Values live as long as what they were read from.
+/// The values of a row. They live as long as the slot or tuple that they were read from.
 pub struct RowValues {
     pub key: Option<pg_sys::Datum>,
     pub cluster: Option<pg_sys::Datum>,
     pub searched: Option<pg_sys::Datum>,
     pub scope: Vec<Option<pg_sys::Datum>>,
-    /// If texts are compared, and only of a transition table's rows.
+    /// The text to compare, if texts are compared. Only rows of a transition table have it here.
     pub text: Option<pg_sys::Datum>,
-    /// Where it is. Unknown of a transition table's rows.
+    /// The row's place; unknown for a row of a transition table.
     pub at: Option<At>,
 }
 
@@ -29,7 +29,7 @@ impl RowValues {
     /// # Safety
     /// The slot holds a row of the trigger's table.
     pub unsafe fn of(slot: *mut pg_sys::TupleTableSlot, setup: &Setup) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the slot holds a row of the trigger's table, whose columns these are.
         unsafe {
             RowValues {
                 key: value(slot, &setup.key.column),
@@ -42,12 +42,13 @@ impl RowValues {
         }
     }
 
-    /// Whether the row has a group as the other has: key, fingerprint, scope and text are the same.
+    /// Whether both rows have the same key, fingerprint or text, scope and compared text, so that
+    /// the group is the same.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn decides_as(&self, other: &Self, setup: &Setup) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: both rows' values are of the columns with which they are compared.
         unsafe {
             setup.key.column.same(self.key, other.key)
                 && setup.searched.column.same(self.searched, other.searched)
@@ -60,9 +61,9 @@ impl RowValues {
         }
     }
 
-    /// Whether a new row may have what its transition table lacks. PostgreSQL keeps a row there as
-    /// it was before it was given to its partition, if that has other columns than its parent, and
-    /// then generated columns are NULL.
+    /// Whether a generated column may be NULL here although the stored row has a value. PostgreSQL
+    /// keeps a row in the transition table as it was before routing, if its partition has other
+    /// columns than the parent.
     pub fn may_be_incomplete(&self, setup: &Setup) -> bool {
         let lacks = |named: &Named, value: Option<pg_sys::Datum>| {
             named.column.generated == Generated::Stored && value.is_none()

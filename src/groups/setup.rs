@@ -1,5 +1,5 @@
-//! What a trigger's arguments mean, checked against its table. It is kept from statement to
-//! statement, until some relation changes.
+//! What a trigger's arguments mean, checked against its table. The result is kept across
+//! statements, until a relation or a role changes.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -26,7 +26,7 @@ use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
 use crate::types::text::server_to_utf8;
 
-/// When a group that rows have left is looked at again.
+/// When a group that rows have left is checked for having come apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settle {
     /// At the end of the statement.
@@ -35,7 +35,7 @@ pub enum Settle {
     Later,
 }
 
-/// A column of ids: its table, and its number.
+/// A column of ids: its table's OID, and its number.
 pub type IdColumn = (pg_sys::Oid, pg_sys::AttrNumber);
 
 /// A trigger's arguments, and the tables with rows.
@@ -47,9 +47,9 @@ pub struct Setup {
     /// The column that rows are searched by: the fingerprint, or the text.
     pub searched: Named,
     pub by: By,
-    /// What more than a near fingerprint connects rows.
+    /// What connects rows besides near fingerprints.
     pub verification: Option<Verification>,
-    /// The column of the texts that are compared then.
+    /// The column of the texts that `verification` compares.
     pub text: Option<Named>,
     pub scope: Vec<Named>,
     pub key: Named,
@@ -59,15 +59,15 @@ pub struct Setup {
     pub family: Family,
     /// Whether the table has partitions.
     pub is_partitioned: bool,
-    /// The columns by whose values rows are in one partition or another.
+    /// The columns of partition keys: an UPDATE of one may move a row to another partition.
     pub moving: Vec<Column>,
     made: u64,
 }
 
-/// How many triggers are remembered.
+/// How many set-ups are kept.
 const KEPT: usize = 1024;
 
-/// The function of the triggers.
+/// The OID of the function that all five triggers call.
 pub fn trigger_function() -> Option<pg_sys::Oid> {
     let mut functions = Extension::installed()?.functions(c"simhash_cluster").into_iter();
     let is_it = |function: &Function| {
@@ -78,18 +78,18 @@ pub fn trigger_function() -> Option<pg_sys::Oid> {
 
 thread_local! {
     static KNOWN: RefCell<HashMap<pg_sys::Oid, Rc<Setup>>> = RefCell::new(HashMap::new());
-    /// Columns that were warned about in this session.
+    /// The columns for which this session has given its warnings.
     static WARNED: RefCell<HashSet<IdColumn>> =
         RefCell::new(HashSet::new());
 }
 
-/// Warnings that this session has had are given again.
+/// Lets this session give its warnings again.
 pub fn forget_warnings() {
     WARNED.with_borrow_mut(HashSet::clear);
 }
 
 impl Setup {
-    /// The set-up of a trigger, made if need be.
+    /// The set-up of a trigger: the one that is kept, if it is current, or else a new one.
     ///
     /// # Safety
     /// `relation` is the open table that the trigger is on.
@@ -98,13 +98,13 @@ impl Setup {
         trigger: &pg_sys::Trigger,
         schema: Schema,
     ) -> Rc<Self> {
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open.
         let table = unsafe { (*relation).rd_id };
         let known = KNOWN.with_borrow(|known| known.get(&trigger.tgoid).cloned());
         if let Some(setup) = known.filter(|known| known.is_current() && known.table == table) {
             return setup;
         }
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
         let setup = Rc::new(unsafe { Self::new(relation, trigger, schema) });
         setup.warn_once();
         KNOWN.with_borrow_mut(|known| {
@@ -116,8 +116,8 @@ impl Setup {
         setup
     }
 
-    /// The set-up as it is once the column's `lock` is held, and the family's relations are locked
-    /// against any change.
+    /// The set-up as it is after `lock` has taken the column's lock, with all relations of the
+    /// family locked against changes.
     ///
     /// # Safety
     /// As [`Setup::of`].
@@ -128,11 +128,11 @@ impl Setup {
         lock: fn(&Setup),
     ) -> Rc<Self> {
         loop {
-            // SAFETY: as this function's.
+            // SAFETY: `relation` is open, and `trigger` is one of its triggers.
             let known = unsafe { Self::of(relation, trigger, schema) };
             lock(&known);
             known.family.lock_relations();
-            // Partitions and indexes may have come or gone while locks were waited for.
+            // Partitions and indexes may have changed during the wait for locks.
             if known.is_current() {
                 return known;
             }
@@ -145,7 +145,7 @@ impl Setup {
 
     unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
         let made = changes();
-        // SAFETY: as Setup::of's.
+        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
         unsafe {
             check_alone(relation);
             let given = Given::read(relation, trigger, Of::Cluster);
@@ -186,7 +186,7 @@ impl Setup {
     }
 
     /// # Safety
-    /// The open table.
+    /// `relation` is the open table of this set-up.
     unsafe fn check_other_columns(&self, given: &Given<'_>, relation: pg_sys::Relation) {
         let cluster = self.cluster.column.number;
         if self.deciding().any(|other| other.number == cluster) {
@@ -197,7 +197,7 @@ impl Setup {
             )
         }
         let computed = self.deciding().find(|other| {
-            // SAFETY: as this function's; the columns are of the table.
+            // SAFETY: `relation` is open, and the column is one of its columns.
             other.generated != Generated::No
                 && unsafe { is_computed_from(relation, other, cluster) }
         });
@@ -222,7 +222,7 @@ impl Setup {
         (self.table, self.cluster.column.number)
     }
 
-    /// The columns by which a row's group is decided.
+    /// The columns that decide a row's group.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
         let named = self.scope.iter().chain([&self.searched, &self.key]).map(|named| &named.column);
         named.chain(self.text())
@@ -242,7 +242,7 @@ impl Setup {
         was: *mut pg_sys::TupleTableSlot,
         is: *mut pg_sys::TupleTableSlot,
     ) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: both slots hold a row of the trigger's table, whose columns these are.
         self.moving
             .iter()
             .any(|column| unsafe { !column.same(value(was, column), value(is, column)) })
@@ -251,7 +251,7 @@ impl Setup {
     /// Gives the warnings about missing indexes, once in each session.
     fn warn_once(&self) {
         let without_index = self.family.members.iter().any(|member| member.index.is_none());
-        // SAFETY: a table that the caller has open.
+        // SAFETY: the trigger's table is open, and so locked.
         let is_found = unsafe { begins_an_index(self.table, self.cluster.column.number) };
         if (!without_index && is_found)
             || !WARNED.with_borrow_mut(|warned| warned.insert(self.id_column()))
@@ -278,12 +278,12 @@ impl Setup {
     }
 }
 
-/// The column of ids that a trigger of a table, or of its partition, names.
+/// The column that `cluster=` names, of a trigger on a table or on a partition of its.
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn cluster_column(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Named {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open, and `trigger` is one of its triggers.
     let given = unsafe { Given::read(relation, trigger, Of::Cluster) };
     stored(&given, "cluster").unwrap_or_else(|| raise_no_cluster(&given))
 }
@@ -296,7 +296,7 @@ fn raise_no_cluster(given: &Given<'_>) -> ! {
     )
 }
 
-/// What rows are searched by.
+/// The column that rows are searched by, and how.
 fn near_by(given: &Given<'_>, schema: Schema) -> (Named, By) {
     if let Some((body, similar)) = given.similar() {
         check_stored(given, "body", &body.column);
@@ -307,18 +307,18 @@ fn near_by(given: &Given<'_>, schema: Schema) -> (Named, By) {
     (fp, By::Distance { width, distance: given.distance(width) })
 }
 
-/// Raises 0A000 for a table that shares its rows with a parent, or with children that are no
-/// partitions, and for one of which an UPDATE is something else.
+/// Raises 0A000 unless the table's rows are its own or its partitions', and an UPDATE of it is one:
+/// it has no parent, no children but partitions, and no rules for UPDATE.
 ///
 /// # Safety
-/// An open table.
+/// `relation` is open.
 pub unsafe fn check_alone(relation: pg_sys::Relation) {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open.
     let (table, kind) = unsafe { ((*relation).rd_id, (*(*relation).rd_rel).relkind as u8) };
     let name = relation_name(table);
     let (what, hint) = if let Some(&parent) = parents(table).first() {
         let parent = relation_name(parent);
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open.
         let is_partition = unsafe { (*(*relation).rd_rel).relispartition };
         let hint = if is_partition {
             "Create the trigger on the partitioned table, and write to that table."
@@ -332,7 +332,7 @@ pub unsafe fn check_alone(relation: pg_sys::Relation) {
             "simhash_cluster keeps the groups of one table, partitioned or not.",
         )
     } else if kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_PARTITIONED_TABLE {
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open.
         if !unsafe { has_rules_for_update(relation) } {
             return;
         }
@@ -347,9 +347,9 @@ pub unsafe fn check_alone(relation: pg_sys::Relation) {
 }
 
 /// # Safety
-/// An open table.
+/// `relation` is open.
 unsafe fn has_rules_for_update(relation: pg_sys::Relation) -> bool {
-    // SAFETY: as this function's: its rules are as many as it says.
+    // SAFETY: `relation` is open, and `numLocks` is the length of `rules`.
     unsafe {
         (*relation).rd_rules.as_ref().is_some_and(|all| {
             let rules = std::slice::from_raw_parts(all.rules, all.numLocks.max(0) as usize);
@@ -358,7 +358,8 @@ unsafe fn has_rules_for_update(relation: pg_sys::Relation) -> bool {
     }
 }
 
-/// The column of an argument, which is stored: a virtual one is not in the rows.
+/// The column that an argument names. Raises an ERROR for a virtual column, which rows do not
+/// store.
 fn stored(given: &Given<'_>, key: &str) -> Option<Named> {
     let named = given.column(key)?;
     check_stored(given, key, &named.column);
@@ -375,12 +376,12 @@ fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
     }
 }
 
-/// The column that tells rows apart: `key=`, or the primary key if that is one column.
+/// The column that identifies rows: `key=`, or the primary key if that is one column.
 ///
 /// # Safety
-/// An open table.
+/// `relation` is open.
 unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: bool) -> Named {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open.
     let (key, unique) = unsafe { (given.key_or_primary(relation), single_unique(relation)) };
     let key = key.unwrap_or_else(|| {
         given.raise(
@@ -390,7 +391,7 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: boo
         )
     });
     check_stored(given, "key", &key.column);
-    // A unique index of a partitioned table has the columns of its partition key, too.
+    // A unique index of a partitioned table also has the columns of the partition key.
     let is_unique = unique.iter().any(|index| {
         let equality = index.equality.is_some_and(|equality| equality.is_of(&key.column));
         index.column == key.column.number && index.is_immediate && equality
@@ -415,7 +416,8 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: boo
             "A key is neither an array nor a row: name a column of another type.",
         )
     }
-    // Rows that go to a partition with other columns come here without what is computed there.
+    // The transition table has such a row as it was before a partition with other columns computed
+    // the value.
     if is_partitioned && key.column.generated != Generated::No {
         given.raise(
             &given.shown("key"),
@@ -433,7 +435,7 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: boo
     key
 }
 
-/// The column of the groups' ids, which holds keys.
+/// The column of the groups' ids, of the key's type.
 fn cluster(given: &Given<'_>, key: &Named) -> Named {
     let cluster = stored(given, "cluster").unwrap_or_else(|| raise_no_cluster(given));
     let (own, keys) = (&cluster.column, &key.column);
@@ -445,7 +447,7 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
         };
         given.raise_type("cluster", own, &format!("An id is of the key's type, {wanted}."))
     }
-    // Ids that are equal under one and not under the other would be one group, or two.
+    // Where two collations disagree about equality, equal ids could be one group or two.
     if own.collation != keys.collation && !(own.equal_is_same() && keys.equal_is_same()) {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_COLLATION_MISMATCH,
@@ -464,7 +466,7 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     cluster
 }
 
-/// How texts are compared after fingerprints, if they are, and their column.
+/// How texts are compared after fingerprints, and their column, if they are compared.
 fn verified(given: &Given<'_>, schema: Schema) -> (Option<Verification>, Option<Named>) {
     expect_similarity(given, &["body", "config"]);
     let check = |text: &Column| check_stored(given, "body", text);
@@ -485,7 +487,7 @@ fn scope(given: &Given<'_>, searched: &Named, cluster: &Named) -> Vec<Named> {
     })
 }
 
-/// The table, or its partitions.
+/// The table itself, or its partitions.
 fn family(
     table: pg_sys::Oid,
     (searched, by): (&Named, &By),
@@ -522,7 +524,7 @@ fn family(
 /// # Safety
 /// The table is locked.
 unsafe fn begins_an_index(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: the table is locked, and each of its open indexes has a first column.
     unsafe {
         let relation = PgRelation::open(table);
         indexes(relation.as_ptr()).any(|index| {

@@ -1,4 +1,4 @@
-//! What fired a trigger, and what becomes of the statement's rows.
+//! Reads from a trigger's call what fired it, and does what that event needs.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -22,16 +22,16 @@ use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
 use crate::memory;
 
-/// Rows of a statement, as PostgreSQL keeps them for a trigger.
+/// A transition table.
 type Rows = *mut pg_sys::Tuplestorestate;
 
 enum Event {
-    /// Of an UPDATE, the columns that it sets.
+    /// `updated`: for an UPDATE, the columns that it sets.
     Before {
         write: Write,
         updated: Option<*const pg_sys::Bitmapset>,
     },
-    /// A row is about to be updated, with an id.
+    /// An UPDATE of the ids' column is about to write a row.
     Row {
         old: pg_sys::HeapTuple,
         new: pg_sys::HeapTuple,
@@ -55,12 +55,12 @@ struct Statement<'a> {
     event: Event,
 }
 
-/// Does what the trigger is for. Returns the row, if it was fired for one.
+/// Runs the trigger. Returns the row to write if it was fired for a row, or else null.
 ///
 /// # Safety
 /// PostgreSQL passes the call.
 pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
-    // SAFETY: as this function's; the trigger's data live as long as the call.
+    // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
     unsafe {
         memory::prepare();
         let statement = Statement::of(fcinfo);
@@ -81,12 +81,12 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
 }
 
 impl Statement<'_> {
-    /// Raises 39P01 if the function was not called as the trigger that it is meant to be.
+    /// Reads the call. Raises 39P01 if it is not one of the five triggers that `create` makes.
     ///
     /// # Safety
     /// As [`run`].
     unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: PostgreSQL passes the call, and its trigger's data live as long as the call.
         unsafe {
             let Some(data) = trigger_data(fcinfo) else {
                 raise_protocol("simhash_cluster can only be called as a trigger")
@@ -128,12 +128,12 @@ impl Statement<'_> {
         }
     }
 
-    /// The row as it is to be written: nobody but this gives ids.
+    /// The row to write: with its old id, unless the UPDATE is our own.
     ///
     /// # Safety
     /// As [`run`].
     unsafe fn keep_id(&self, old: pg_sys::HeapTuple, new: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
-        // SAFETY: as this function's: rows of the relation, which has the column.
+        // SAFETY: both rows are of the relation, which is open and has the column.
         unsafe {
             let (relation, descriptor) = ((*self.relation).rd_id, (*self.relation).rd_att);
             let cluster = cluster_column(self.relation, self.trigger);
@@ -151,8 +151,9 @@ impl Statement<'_> {
         }
     }
 
-    /// The lock comes before the statement locks rows: whoever finds all groups anew may have to
-    /// write ids into these rows.
+    /// Notes that the statement begins. An UPDATE or DELETE of what decides groups takes the
+    /// column's lock here, before it locks rows: a transaction that finds all groups anew may have
+    /// to write ids into those rows.
     ///
     /// # Safety
     /// As [`run`].
@@ -166,11 +167,11 @@ impl Statement<'_> {
             return;
         }
         under_way::write_begins(setup, write);
-        // New rows are invisible to others, so INSERT needs no lock before it writes.
+        // Other transactions cannot lock new rows, so INSERT needs no lock before it writes.
         if write == Write::Insert {
             return;
         }
-        // SAFETY: as this function's; the set is PostgreSQL's.
+        // SAFETY: the set is null or a Bitmapset of the trigger's data.
         let concerns_groups = unsafe {
             let sets = |column: pg_sys::AttrNumber, set| {
                 let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
@@ -182,21 +183,21 @@ impl Statement<'_> {
             })
         };
         if concerns_groups {
-            // SAFETY: as this function's.
+            // SAFETY: the relation is open during the call.
             unsafe { self.take_lock() };
         }
     }
 
-    /// Shares the column's lock. Returns the set-up as it is now.
+    /// Takes the column's lock, shared. Returns the set-up as it is under that lock.
     unsafe fn take_lock(&self) -> Rc<Setup> {
-        // SAFETY: as run's.
+        // SAFETY: the relation is open during the call, and the trigger is one of its triggers.
         unsafe { Setup::locked(self.relation, self.trigger, self.schema, locks::share) }
     }
 
     /// # Safety
     /// As [`run`].
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
-        // SAFETY: as this function's.
+        // SAFETY: `new` is the transition table of this call, with rows of the open relation.
         unsafe {
             under_way::write_ends(setup, Write::Insert);
             let count = Transition::count(new);
@@ -215,13 +216,13 @@ impl Statement<'_> {
         }
     }
 
-    /// Finds all groups anew, if the column's lock can be had alone at once: two loads that share
-    /// it would wait for each other. Returns whether it could.
+    /// Finds all groups anew, if the column's lock is free to be taken exclusively at once. Returns
+    /// whether it was. Two loads that both share the lock would otherwise wait for each other.
     ///
     /// # Safety
     /// As [`run`].
     unsafe fn inserted_in_bulk(&self, new: Rows) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: the relation is open, and `new` is the transition table of this call.
         unsafe {
             let setup = self.take_lock();
             if !locks::try_alone(&setup) {
@@ -234,12 +235,12 @@ impl Statement<'_> {
         }
     }
 
-    /// Hands each new row to `sink`. Raises 428C9 if one was given an id.
+    /// Passes each new row to `sink`. Raises 428C9 if a row has an id.
     ///
     /// # Safety
     /// As [`run`].
     unsafe fn each_new(&self, setup: &Setup, new: Rows, mut sink: impl FnMut(RowValues)) {
-        // SAFETY: as this function's.
+        // SAFETY: `new` is the transition table of this call, with rows of the open relation.
         unsafe {
             let mut rows = Transition::open(new, self.relation);
             while let Some(slot) = rows.next() {
@@ -256,7 +257,7 @@ impl Statement<'_> {
     /// # Safety
     /// As [`run`].
     unsafe fn deleted(&self, setup: &Setup, old: Rows) {
-        // SAFETY: as this function's.
+        // SAFETY: `old` is the transition table of this call, with rows of the open relation.
         unsafe {
             under_way::write_ends(setup, Write::Delete);
             let mut components = Components::new(setup);
@@ -269,16 +270,17 @@ impl Statement<'_> {
         }
     }
 
-    /// Rows before and after stand in the same order in the two tables, unless a trigger kept a row
-    /// from moving to another partition. What does not fit together is treated as a row that is
-    /// gone and another one that has come. Of a partitioned table the row with the key before is
-    /// looked up then: once MERGE has inserted a row, PostgreSQL takes that one for the new version
-    /// of each row that it updates after it.
+    /// Pairs the rows of the two transition tables. They have the same order, unless a row trigger
+    /// kept a row from moving to another partition. A pair that differs in what decides groups
+    /// counts as one row that is gone and one that is new. If keys differ on a partitioned table,
+    /// the row with the old key is also read from the table: README.md says what MERGE passes as
+    /// the new version.
     ///
     /// # Safety
     /// As [`run`].
     unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
-        // SAFETY: as this function's.
+        // SAFETY: both are transition tables of this call, with rows of the open relation. A slot
+        // is read before the next row replaces its contents.
         unsafe {
             let is_own = is_own_update(setup.table, &setup.cluster.name);
             if !is_own {
@@ -297,7 +299,7 @@ impl Statement<'_> {
                         if !is_own && !setup.cluster.column.same(was.cluster, is.cluster) {
                             raise_given(setup);
                         }
-                        // Nobody has seen it while it was on its way to another partition.
+                        // While the row moved to another partition, no search could find it.
                         if setup.may_move(was_in, is_in) {
                             components.leave(&was);
                             components.change(&is, true);
@@ -342,30 +344,30 @@ impl Statement<'_> {
             return;
         }
         refuse_meanwhile(components.setup);
-        // SAFETY: as this function's.
+        // SAFETY: the relation is open during the call.
         let setup = unsafe { self.take_lock() };
-        // Partitions and indexes may have come since the rows were read.
+        // Partitions and indexes may have been added since the rows were read.
         let mut components = components;
         components.setup = &setup;
         settle(&mut components, HashSet::new(), setup.settle);
     }
 }
 
-/// Takes in rows that are not as the statement's transition table has them, by their keys.
+/// Adds rows as the table has them now, by their keys: the transition table may have other values.
 fn add_from_table(components: &mut Components<'_>, keys: &[Key]) {
-    // SAFETY: the values are of the table's columns.
+    // SAFETY: `rows_with` passes values of the table's columns.
     table::rows_with(components, keys, &mut |all, row| unsafe { all.change(&row, false) });
 }
 
-/// Below this many rows a search for each is always right.
+/// With fewer rows than this, a search for each is always cheaper.
 const FEW: usize = 10_000;
-/// How many rows of the table the join reads in the time of one search.
+/// How many rows the join reads in the time that one search takes.
 const JOINED: f64 = 8.0;
-/// The same if texts are compared, which costs more than either.
+/// The same if texts are compared: comparing costs more than searching or joining.
 const JOINED_BY_TEXT: f64 = 2.0;
 
-/// Whether so many new rows are so large a part of the table that finding all groups anew costs
-/// less than a search for each of them.
+/// Whether the new rows are so large a part of the table that finding all groups anew costs less
+/// than a search for each row.
 fn is_bulk(setup: &Setup, rows: usize) -> bool {
     let joined = if setup.verification.is_some() { JOINED_BY_TEXT } else { JOINED };
     rows >= FEW
@@ -373,7 +375,7 @@ fn is_bulk(setup: &Setup, rows: usize) -> bool {
             .is_some_and(|(member, _)| whole::rows_about(member) <= rows as f64 * joined)
 }
 
-/// Raises 428C9: somebody else gives ids.
+/// Raises 428C9: only this trigger sets ids.
 fn raise_given(setup: &Setup) -> ! {
     let (table, column) = (table_name(setup.table), quoted(&setup.cluster.name));
     raise(

@@ -1,4 +1,4 @@
-//! The rows of a transition table.
+//! Reads the rows of a transition table.
 
 use pgrx::pg_sys;
 
@@ -11,9 +11,10 @@ pub struct Transition {
 
 impl Transition {
     /// # Safety
-    /// The store is a transition table of the relation's rows, and outlives this.
+    /// `store` is a transition table of the relation's rows, and outlives the result.
     pub unsafe fn open(store: *mut pg_sys::Tuplestorestate, relation: pg_sys::Relation) -> Self {
-        // SAFETY: as this function's. A reader has a position of its own.
+        // SAFETY: `store` is a transition table. The new read pointer leaves other readers'
+        // positions alone.
         unsafe {
             let rewind = pg_sys::EXEC_FLAG_REWIND as i32;
             let pointer = pg_sys::tuplestore_alloc_read_pointer(store, rewind);
@@ -30,16 +31,17 @@ impl Transition {
     /// How many rows there are.
     ///
     /// # Safety
-    /// The store is a transition table.
+    /// `store` is a transition table.
     pub unsafe fn count(store: *mut pg_sys::Tuplestorestate) -> usize {
-        // SAFETY: as this function's.
+        // SAFETY: `store` is a transition table.
         usize::try_from(unsafe { pg_sys::tuplestore_tuple_count(store) }).unwrap_or(0)
     }
 
-    /// The slot with the next row, which is valid until the one after it.
+    /// The slot with the next row, valid until the next call.
     pub fn next(&mut self) -> Option<*mut pg_sys::TupleTableSlot> {
         pgrx::check_for_interrupts!();
-        // SAFETY: the promise of open.
+        // SAFETY: `open` requires that the store outlives this, and has made the slot and the
+        // pointer.
         unsafe {
             pg_sys::tuplestore_select_read_pointer(self.store, self.pointer);
             pg_sys::tuplestore_gettupleslot(self.store, true, false, self.slot).then_some(self.slot)
@@ -47,7 +49,7 @@ impl Transition {
     }
 
     pub fn close(self) {
-        // SAFETY: made by open.
+        // SAFETY: `open` made the slot.
         unsafe { pg_sys::ExecDropSingleTupleTableSlot(self.slot) };
     }
 }
