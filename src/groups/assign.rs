@@ -1,11 +1,11 @@
 //! Which ids the groups have, and which rows get another one.
 //!
-//! Of the groups that a component brings along, the one with the least id gives its own to all. A
-//! component that brings none is called by the least key of its rows that is no other group's id.
-//! It may be one: a group keeps its id when the row of that key has left it. If the keys of all its
-//! rows are taken in this way, the component takes the least of them, and the group that had it is
-//! given another id, by a row of its own. A group loses its id in this way once at most: then it is
-//! called by one of its own rows.
+//! The least id of the groups in a component becomes the id of the whole component. A component
+//! without groups takes the least key of its rows that is no other group's id. A key may be another
+//! group's id, because a group keeps its id when the row of that key has left. If the keys of all
+//! its rows are taken in this way, the component takes the least of them, and the group that had it
+//! gets another id. That group is then named by a key of its own rows, so this happens to a group
+//! at most once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,36 +15,36 @@ use super::locks::Use;
 use super::row::At;
 use super::table::{self, NewId};
 
-/// How many keys of a group are asked for at once, at most.
+/// The most keys of one group that one query asks for.
 const LARGEST_BATCH: usize = 1024;
 
-/// What is to be done about the components that were found.
+/// What has to be written and locked for the components that the search has found.
 pub struct Assignment {
-    /// The rows whose id is another one from now on, in the order of where they are.
+    /// The rows whose id changes, in the order of their places.
     pub new_ids: Vec<NewId>,
-    /// Ids that end, and those that their rows get.
+    /// The ids that end, each with the id that their rows get.
     pub renamed: HashMap<Key, Key>,
-    /// The ids on which this depends.
+    /// The ids to lock, because the assignment depends on them.
     pub uses: Vec<(Key, Use)>,
     /// How many groups there are.
     pub groups: usize,
 }
 
-/// A component: rows that are a group from now on.
+/// A component: rows that form a group from now on.
 #[derive(Default)]
 struct NewGroup {
-    /// The rows that are known, in the order of their keys. Of a group that stands, only those near
-    /// fresh rows.
+    /// The rows that the search has read, in the order of their keys. Of a standing group, only
+    /// rows near fresh rows.
     rows: Vec<Key>,
-    /// The groups that stand in it, by their ids.
+    /// The ids of the standing groups that it consists of.
     merged: Vec<Key>,
-    /// The least id among its groups and those it is the heir of.
+    /// The least of the ids that it has: those of `merged`, and those that it inherits.
     id: Option<Key>,
-    /// How many of its first rows' keys are known to be taken.
+    /// How many of the first keys in `rows` are known to be ids of other groups.
     refused: usize,
 }
 
-/// Decides what every row's id is.
+/// Decides the id of every row that the search has read.
 pub fn assign(components: &mut Components<'_>) -> Assignment {
     let mut naming =
         Naming { groups: Vec::new(), new_ids: HashMap::new(), holders: HashMap::new() };
@@ -58,9 +58,9 @@ pub fn assign(components: &mut Components<'_>) -> Assignment {
 
 struct Naming {
     groups: Vec<NewGroup>,
-    /// The new id of each row that is to have one, or none.
+    /// The new id of each row whose id changes; `None` for NULL.
     new_ids: HashMap<Key, Option<Key>>,
-    /// Which group has an id.
+    /// The group that has each id, by its number.
     holders: HashMap<Key, usize>,
 }
 
@@ -95,11 +95,12 @@ impl Naming {
         }
     }
 
-    /// Gives the ids of groups that may have come apart to what is left of them: to the group with
-    /// the row of that key, or else to the one with the oldest member. A row that has changed is a
-    /// member only of a group that has another one.
+    /// Passes on the ids of groups that may have come apart. Such an id goes to the component with
+    /// the row of that key, or else to the one with the least key among the group's rows. Only
+    /// components that have an unchanged row of the group can inherit; then their changed rows
+    /// count as well.
     fn inherit(&mut self, components: &Components<'_>) {
-        // For each of those groups its heir, and the oldest member there.
+        // For each id, the heir: the number of a component, and the row by which it inherits.
         let mut heirs: HashMap<Key, (usize, Key)> = HashMap::new();
         for (number, group) in self.groups.iter().enumerate() {
             let members = group.rows.iter().filter(|&&row| components.row(row).is_member);
@@ -130,13 +131,13 @@ impl Naming {
         }
     }
 
-    /// Finds ids for the groups that have none.
+    /// Chooses ids for the groups that have none.
     fn choose(&mut self, components: &mut Components<'_>) {
         let mut open: Vec<usize> =
             (0..self.groups.len()).filter(|&number| self.groups[number].id.is_none()).collect();
-        // Ids that are about to be given up are not given to others in the same breath.
+        // Ids that end in this statement are not given to other groups.
         let merging: HashSet<Key> = components.groups.iter().copied().collect();
-        // Keys are asked for in batches that double: many founders may have left their groups.
+        // Batches double, because the rows with many of the first keys may have left their groups.
         let mut batch = 1;
         while !open.is_empty() {
             let mut wanted = Vec::new();
@@ -164,8 +165,8 @@ impl Naming {
         }
     }
 
-    /// The least keys of the group's rows that are not known to be taken, each with its number
-    /// among the rows.
+    /// The least keys of the group's rows that are not known to be taken, each with its index in
+    /// `rows`.
     fn candidates(&self, number: usize, most: usize, merging: &HashSet<Key>) -> Vec<(usize, Key)> {
         let group = &self.groups[number];
         let rows = group.rows.iter().copied().enumerate().skip(group.refused);
@@ -174,8 +175,8 @@ impl Naming {
             .collect()
     }
 
-    /// Gives a group the least key of its rows, which is another group's id. Returns that group, to
-    /// be given another id.
+    /// Gives a group the least key of its rows, which is another group's id. Returns the number of
+    /// that other group if it needs another id.
     fn take_over(
         &mut self,
         number: usize,
@@ -207,7 +208,7 @@ impl Naming {
         Some(self.groups.len() - 1)
     }
 
-    /// Those of the ids that are a group's in which a row is that is not fresh.
+    /// Those of the ids that a standing row holds, or a row that stays in its group.
     fn taken(&self, components: &mut Components<'_>, ids: &[Key]) -> HashSet<Key> {
         let members = rows_of_groups(components, ids).into_iter();
         let others = members.filter(|&(key, ..)| {
@@ -216,8 +217,9 @@ impl Naming {
         others.map(|(_, stored, _)| stored).collect()
     }
 
-    /// Whether a row is in the group that its column names, as far as is known. A fresh row is, if
-    /// its search did not find it: a statement inside this one has changed it, and gave it an id.
+    /// Whether the row stays in the group that its column names: a row that the search has not
+    /// read, or a fresh row that it did not find. A nested statement has changed such a row, and
+    /// given it an id.
     fn stays(&self, components: &Components<'_>, key: Key) -> bool {
         match components.row(key).kind {
             Kind::Absent => true,
@@ -236,7 +238,7 @@ impl Naming {
                 if stored != Some(id) {
                     self.new_ids.insert(row, Some(id));
                 }
-                // Its key stands for the id of a row without near ones.
+                // The key of a row without near rows stands for an id.
                 if kind == Kind::Standing && stored.is_none() {
                     uses.push((row, Use::Changed));
                 }
@@ -274,9 +276,9 @@ impl Naming {
     }
 }
 
-/// The rows that are in no group, for want of what they are searched for by, or of a scope, and
-/// have an id. A statement inside this one may have given a row what it lacked, and with that a
-/// group: so they are read.
+/// The rows that still hold an id although, lacking a fingerprint, a text or a scope, they belong
+/// to no group. They are read from the table, because a nested statement may have given a row what
+/// it lacked, and a group.
 fn bare(components: &mut Components<'_>) -> Vec<Key> {
     let wordless = components.wordless_rows();
     let rows = std::mem::take(&mut components.bare).into_iter().chain(wordless).filter(|&key| {
@@ -286,7 +288,7 @@ fn bare(components: &mut Components<'_>) -> Vec<Key> {
     let keys: Vec<Key> = rows.collect();
     let mut bare = Vec::new();
     table::rows_with(components, &keys, &mut |components, row| {
-        // SAFETY: the values are of the table's columns.
+        // SAFETY: `rows_with` passes values of the table's columns.
         unsafe {
             if let Some(key) = row.key
                 && components.point(&row).is_none_or(|at| components.wordless.contains(&at.what))
@@ -305,11 +307,11 @@ fn least(ids: impl IntoIterator<Item = Key>, components: &Components<'_>) -> Opt
     ids.into_iter().min_by(|&a, &b| components.keys.compare(a, b))
 }
 
-/// The rows of some groups: their keys, their ids, and where they are.
+/// The rows of some groups: their keys, ids and places.
 fn rows_of_groups(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
     let mut members = Vec::new();
     table::rows_of(components, ids, &mut |components, row| {
-        // SAFETY: the values are of the table's columns.
+        // SAFETY: `rows_of` passes values of the table's columns.
         unsafe {
             if let (Some(key), Some(cluster), Some(at)) = (row.key, row.cluster, row.at) {
                 members.push((components.key(key), components.key(cluster), at));

@@ -1,11 +1,12 @@
-//! Which groups may have come apart, now that rows have left them.
+//! Which groups may have come apart because rows have left them.
 //!
-//! When a row leaves a group, each part of what is left has a row that was near it. So as long as
-//! these are connected with each other, the group is what it was, however large it is. Most are
-//! near each other, or near the next.
+//! When a row leaves a group, each part of the remaining group has a row that was near it. So the
+//! group holds together if these rows are still connected with each other. Most are near each
+//! other, or near a common third row. The size of the group does not matter.
 //!
-//! Rows that left side by side count as one: what was near any of them has to be connected. Rows
-//! that the statement has changed connect nothing here, for their groups are found anew anyway.
+//! Rows that left and were near each other count as one gap: all that was near any of them has to
+//! be connected. Rows that the statement has changed connect nothing here: their groups are found
+//! anyway.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,49 +18,50 @@ use super::under_way::{self, Others};
 use crate::family::scan::Next;
 use crate::family::snapshot;
 
-/// How many points that rows of one group have left are compared with each other. Of more, the
-/// group is found anew.
+/// The most points left by rows of one group that are compared with each other. Beyond that the
+/// whole group is found anew.
 const MAX_POINTS: usize = 1024;
-/// How many fingerprints are compared with each other, at most, one by one.
+/// The most pairs of fingerprints that are compared.
 const MAX_COMPARED: usize = 1 << 25;
-/// And how many texts, which takes longer.
+/// The most pairs of texts, whose comparison takes longer.
 const MAX_TEXTS_COMPARED: usize = 1 << 17;
-/// How many fingerprints' neighbours are looked at to find out whether a group holds together.
+/// The most searches to find out whether one group holds together.
 const MAX_SEARCHES: usize = 512;
 
-/// A point that rows have left, and what is near it.
+/// A point that a row has left, and the rows near it.
 struct Gap {
     point: Point,
-    /// What is near it, and the groups of these rows.
+    /// The points near it, and the ids of the rows at these.
     near: HashSet<Point>,
     ids: HashSet<Key>,
-    /// How many rows were seen there: two are enough.
+    /// How many near rows were seen. Two are enough.
     rows: usize,
-    /// Whether some row has the same.
+    /// Whether some row is at the point itself.
     is_held: bool,
 }
 
-/// How much of what is near a point is wanted.
+/// Which of the rows near a point have to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wants {
-    /// The group of every row.
+    /// All, for their ids.
     Ids,
-    /// Fingerprints, until some row holds together what is near.
+    /// At least one of each point, until a bridge is found.
     Bridge,
-    /// Every fingerprint.
+    /// At least one of each point.
     Neighbours,
 }
 
-/// Groups near points that rows have left.
+/// The groups near points that rows have left.
 #[derive(Default)]
 pub struct Suspects {
     /// Those that may have come apart.
     pub apart: HashSet<Key>,
-    /// All of them: what is said of these depends on them.
+    /// All of them. The result depends on each, so their ids are locked.
     pub all: HashSet<Key>,
 }
 
-/// Which groups may have come apart. `when`: of those that are settled later nobody asks.
+/// Finds the groups that may have come apart. With [`Settle::Later`], that is all groups near
+/// points that rows have left.
 pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     let mut suspects = Suspects::default();
     let gone = components.gone_points();
@@ -70,11 +72,11 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     let asks_all = setup.verification.is_some() || when == Settle::Later;
     let trusts_ids = !asks_all && under_way::others(setup) < Others::Changes;
     let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
-    // SAFETY: the family is locked; the snapshot is registered until it is released.
+    // SAFETY: the family's relations are locked; the snapshot is registered until it is released.
     unsafe {
         let snapshot = snapshot::snapshot();
         let mut neighbours = Neighbours::open(setup, snapshot);
-        // Of each group.
+        // By the id of the group.
         let mut unbridged: HashMap<Key, Vec<Gap>> = HashMap::new();
         for (id, point) in gone {
             let gap = near_gap(components, &mut neighbours, point, wants);
@@ -82,14 +84,15 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
             if trusts_ids && gap.is_bridged() {
                 continue;
             }
-            // Held by one row alone: that row becomes single.
+            // If the only row left near the point is at the point itself, it is in no group any
+            // more.
             if !trusts_ids || gap.is_held || gap.ids.len() > 1 {
                 suspects.apart.extend(&gap.ids);
             } else {
                 unbridged.entry(id).or_default().push(gap);
             }
         }
-        // Near one there may be nothing that is left, but others that have left.
+        // Near a gap there may be only rows that have left too, so gaps near each other are joined.
         for gaps in unbridged.into_values() {
             if gaps.len() > MAX_POINTS {
                 suspects.apart.extend(gaps.iter().flat_map(|gap| &gap.ids));
@@ -107,10 +110,10 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     suspects
 }
 
-/// Looks at what is near a point.
+/// Reads the rows near a point.
 ///
 /// # Safety
-/// The family is locked, and the neighbours are open.
+/// The family's relations are locked, and the neighbours are open.
 unsafe fn near_gap(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
@@ -119,9 +122,9 @@ unsafe fn near_gap(
 ) -> Gap {
     let (near, ids) = Default::default();
     let mut gap = Gap { point, near, ids, rows: 0, is_held: false };
-    // SAFETY: as this function's; the neighbour is of the components' table.
+    // SAFETY: the neighbours are open, with their relations locked and their snapshot registered.
     unsafe {
-        // A bridge is found sooner if it is asked for.
+        // A search for the point itself finds a bridge faster.
         if wants == Wants::Bridge {
             neighbours
                 .equal(components, point, &mut |components, row| gap.take(components, row, wants));
@@ -137,12 +140,12 @@ unsafe fn near_gap(
 }
 
 impl Gap {
-    /// Whether one row is near all that is near the point, and is not the only one that is left.
+    /// Whether some row is near all rows near the point, and not the only one left.
     fn is_bridged(&self) -> bool {
         self.is_held && self.rows > 1
     }
 
-    /// Takes in a row that is near, and says which others are wanted.
+    /// Adds a near row, and returns which rows the scan should return next.
     ///
     /// # Safety
     /// The neighbour is of the components' table.
@@ -152,7 +155,7 @@ impl Gap {
         row: &Neighbour,
         wants: Wants,
     ) -> Next {
-        // SAFETY: as this function's.
+        // SAFETY: the value, the key and the id are of the neighbour's columns.
         let (key, id, what) = unsafe {
             let what = components.setup.by.what(row.value);
             (components.key(row.key), components.id(row.cluster), what)
@@ -165,14 +168,14 @@ impl Gap {
         match wants {
             Wants::Ids => Next::Any,
             Wants::Bridge if self.is_bridged() => Next::None,
-            // The first may be the only row that is left.
+            // The first row may be the only one left.
             Wants::Bridge | Wants::Neighbours if is_known || self.near.len() > 1 => Next::Other,
             Wants::Bridge | Wants::Neighbours => Next::Any,
         }
     }
 }
 
-/// The gaps in a group, of which those side by side are one.
+/// Joins the gaps of a group whose points are near each other.
 fn adjoining(gaps: Vec<Gap>, neighbours: &Neighbours<'_>) -> Vec<Gap> {
     let mut joined: Vec<(Vec<Point>, Gap)> = Vec::new();
     for mut gap in gaps {
@@ -188,7 +191,7 @@ fn adjoining(gaps: Vec<Gap>, neighbours: &Neighbours<'_>) -> Vec<Gap> {
             points.extend(more);
             gap.near.extend(other.near);
             gap.ids.extend(other.ids);
-            // The same row may be near both.
+            // One row may be near both points.
             gap.rows = gap.rows.max(other.rows).max(gap.near.len());
         }
         joined.push((points, gap));
@@ -196,18 +199,19 @@ fn adjoining(gaps: Vec<Gap>, neighbours: &Neighbours<'_>) -> Vec<Gap> {
     joined.into_iter().map(|(_, gap)| gap).collect()
 }
 
-/// Parts of a group, which are one if they meet.
+/// The parts of a group near a gap. Two parts become one when a search connects them.
 #[derive(Default)]
 struct Parts {
-    /// The part of each point that is known, and the part that each part has met.
+    /// The part of each known point, and the part that each part has been merged into, or itself.
     part_of: HashMap<Point, usize>,
     met: Vec<usize>,
-    /// What is still to be looked at of each.
+    /// The points of each part that have not been searched yet.
     ahead: Vec<VecDeque<Point>>,
 }
 
 impl Parts {
-    /// The parts of some points, by what is near what among them. `None` if these are too many.
+    /// The parts of these points, by which points are near each other. `None` if that takes more
+    /// than `most` comparisons.
     fn among(neighbours: &Neighbours<'_>, mut open: Vec<Point>, most: usize) -> Option<Self> {
         let (mut parts, mut compared) = (Parts::default(), 0);
         while let Some(first) = open.pop() {
@@ -254,7 +258,7 @@ impl Parts {
     }
 }
 
-/// Whether what is near a gap is connected without it, and is a group.
+/// Whether the rows near a gap are connected without it, and at least two.
 ///
 /// # Safety
 /// As [`near_gap`].
@@ -271,16 +275,16 @@ unsafe fn holds_together(
     let is_text = setup.by.is_text();
     let most = if is_text { MAX_TEXTS_COMPARED } else { MAX_COMPARED };
     let Some(mut parts) = Parts::among(neighbours, near, most) else { return false };
-    // Their texts are not kept, to search for.
+    // Texts of near points are not kept, so their neighbours cannot be searched for.
     if is_text {
         return parts.are_one() && gap.rows > 1;
     }
-    // One row may be all that is left.
+    // A single row may be all that is left.
     let mut rows = gap.rows;
     let mut searches = 0;
     while rows < 2 || !parts.are_one() {
         pgrx::check_for_interrupts!();
-        // One point of each part in its turn: the smallest is at its end first.
+        // The parts take turns, one point each, so that the smallest part is exhausted first.
         for part in 0..parts.met.len() {
             if parts.met[part] != part {
                 continue;
@@ -290,7 +294,8 @@ unsafe fn holds_together(
             else {
                 return false;
             };
-            // SAFETY: as this function's.
+            // SAFETY: the neighbours are open, with their relations locked and their snapshot
+            // registered.
             let next = unsafe { near_gap(components, neighbours, point, Wants::Neighbours) };
             if next.ids != *ids {
                 return false;

@@ -1,10 +1,7 @@
-//! Which rows are connected: the components of fresh rows and the groups that they are near.
+//! Which rows are connected: the components of fresh rows and of the groups near them.
 //!
-//! A row is *fresh* if its group is to be found anew: it came in, changed, or is in a group that
-//! may have come apart. What its column says does not count. Any other row is *standing*: it stands
-//! for the whole of its group.
-//!
-//! Rows and groups are nodes of a forest (union-find).
+//! The comment of `mod.rs` says what fresh and standing rows are. The id that a fresh row holds
+//! does not connect it with anything. Rows and groups are nodes of a forest (union-find).
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,29 +17,29 @@ use crate::guc::work_mem;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// No row with that key was seen.
+    /// The search has read no row with this key.
     Absent,
-    /// Fresh, and not found yet: it may be gone again.
+    /// Fresh, and not found yet. The row may be gone again.
     Fresh,
-    /// Fresh, and found near another row, but not yet where its statement put it.
+    /// Fresh, and found near another row, but not yet with the values that its statement gave it.
     NearOnly,
-    /// Fresh, and where its statement put it.
+    /// Fresh, and found with the values that its statement gave it.
     Found,
-    /// Stands for the whole of its group.
+    /// Represents its whole group.
     Standing,
 }
 
-/// What is known of the row with a key.
+/// What is known about the row with a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub kind: Kind,
-    /// What its column of ids holds.
+    /// The id in its column.
     pub stored: Option<Key>,
-    /// The group that may have come apart, in which it was.
+    /// The group that it was in and that may have come apart.
     pub former: Option<Key>,
-    /// Whether it is in that group, as far as itself is concerned: it was not changed.
+    /// Whether the row itself is unchanged, so that it is still in that group.
     pub is_member: bool,
-    /// Whether the statement has written it, so that nobody else changes it.
+    /// Whether the statement has written it, so that no other transaction can change it.
     pub is_own: bool,
     pub at: Option<At>,
 }
@@ -70,7 +67,7 @@ impl Row {
     }
 }
 
-/// A row, or a group by its id.
+/// A node of the forest: a row by its key, or a group by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node(u32);
 
@@ -92,31 +89,31 @@ impl Node {
     }
 }
 
-/// What rows are searched by, in a scope: a fingerprint, or a hash of a text. Rows at one point are
-/// near the same rows.
+/// What rows are searched by, with its scope: a fingerprint, or a hash of a text. Rows at one point
+/// are near the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     pub scope: u32,
     pub what: B256,
 }
 
-/// A row with what is searched for, which is taken in: what is connected with it needs no
-/// comparison with others that have the same.
+/// A row at the point searched for, already among the components. Rows connected with it need no
+/// comparison with the text of that point.
 #[derive(Clone, Copy)]
 pub struct Anchor {
     pub own: Key,
-    /// Whether the id of a standing row says what it is connected with.
+    /// Whether the id of a standing row proves what the row is connected with.
     pub trusts_ids: bool,
 }
 
-/// A row that a statement has brought or changed.
+/// A row that the statement has added or changed.
 #[derive(Clone, Copy)]
 struct Changed {
     key: Key,
-    /// Nothing if it can be in no group.
+    /// `None` for a row that can be in no group.
     point: Option<Point>,
     stored: Option<Key>,
-    /// Whether it is near what it was near before.
+    /// Whether the row is still near the rows that it was near before.
     stays: bool,
 }
 
@@ -124,21 +121,22 @@ pub struct Components<'a> {
     pub setup: &'a Setup,
     pub keys: Keys,
     pub rows: Vec<Row>,
-    /// Groups for which a standing row was found.
+    /// The groups of the standing rows found.
     pub groups: Vec<Key>,
-    /// Rows that are in no group, for want of what is searched for, or of a scope.
+    /// Fresh rows that can be in no group, because they lack a fingerprint, a text or a scope.
     pub bare: Vec<Key>,
     pub scopes: Scopes,
     links: Vec<Node>,
     changed: Vec<Changed>,
-    /// What the rows of groups have that may have come apart.
+    /// The fresh rows of groups that may have come apart, with their points.
     former: Vec<(Key, Point)>,
-    /// The groups of rows that have left them, and what these had, if it was searched for.
+    /// Of each row that has left its group, the id and the point. Rows without a point are only in
+    /// `left`.
     gone: Vec<(Key, Point)>,
     pub left: HashSet<Key>,
-    /// Hashes of texts that nothing is near to.
+    /// Hashes of texts without words, near which there is nothing.
     pub wordless: HashSet<B256>,
-    /// The texts of these hashes, if rows are searched by them.
+    /// The texts of the hashes in points, if rows are searched by texts.
     texts: HashMap<B256, pg_sys::Datum>,
     text_bytes: usize,
 }
@@ -164,9 +162,9 @@ impl<'a> Components<'a> {
     }
 
     /// # Safety
-    /// It is a value of the key's type.
+    /// The datum is a value of the key's type.
     pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes a value of the key's type.
         let key = unsafe { self.keys.key(value) };
         if key.index() == self.rows.len() {
             self.rows.push(ABSENT);
@@ -179,9 +177,9 @@ impl<'a> Components<'a> {
     }
 
     /// # Safety
-    /// It is a value of the key's type, if there is one.
+    /// The datum, if any, is a value of the key's type.
     pub unsafe fn id(&mut self, value: Option<pg_sys::Datum>) -> Option<Key> {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes a value of the key's type.
         value.map(|value| unsafe { self.key(value) })
     }
 
@@ -193,13 +191,13 @@ impl<'a> Components<'a> {
         &mut self.rows[key.index()]
     }
 
-    /// Takes in a row that a statement has brought or changed. `stays`: it is near what it was near
-    /// before.
+    /// Adds a row that the statement has added or changed. `stays`: it is still near the rows that
+    /// it was near before.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn change(&mut self, row: &RowValues, stays: bool) {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes values of the trigger's table.
         unsafe {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.key(key), self.id(row.cluster));
@@ -208,19 +206,20 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// The rows that the statement has brought or changed.
+    /// The keys of the rows that the statement has added or changed.
     pub fn changed_keys(&self) -> HashSet<Key> {
         self.changed.iter().map(|changed| changed.key).collect()
     }
 
-    /// Notes a row that is no longer what it was: what it connected may come apart.
+    /// Notes the old values of a row that is changed or gone. Rows that it connected may come
+    /// apart.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn leave(&mut self, row: &RowValues) {
         // A row in no group connected nothing.
         if row.cluster.is_some() {
-            // SAFETY: as this function's.
+            // SAFETY: the caller passes values of the trigger's table.
             let (point, id) = unsafe { (self.point(row), self.id(row.cluster)) };
             self.left.extend(id);
             self.gone.extend(id.zip(point));
@@ -230,21 +229,21 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Whether a row can be in a group, or has an id.
+    /// Whether a row can be in a group, or holds an id.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn concerns_groups(&mut self, row: &RowValues) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes values of the trigger's table.
         row.cluster.is_some() || unsafe { self.point(row) }.is_some()
     }
 
-    /// What a row is searched for by, if it can be in a group.
+    /// The point of a row; `None` if it can be in no group.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn point(&mut self, row: &RowValues) -> Option<Point> {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes values of the trigger's table.
         unsafe {
             let value = row.searched?;
             let what = self.setup.by.what(value);
@@ -259,17 +258,17 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// The text of a hash.
+    /// The text at a point, if rows are searched by texts.
     pub fn text(&self, point: Point) -> Option<pg_sys::Datum> {
         self.texts.get(&point.what).copied()
     }
 
-    /// Whether the statement has changed nothing about groups.
+    /// Whether the statement leaves all groups as they are.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.left.is_empty()
     }
 
-    /// Forgets what was found, but not what the statement has done.
+    /// Forgets what searches have found, but not what the statement has changed.
     pub fn begin(&mut self) {
         self.rows.fill(ABSENT);
         for (index, link) in self.links.iter_mut().enumerate() {
@@ -287,14 +286,14 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Takes in a row as it is now, of a group that may have come apart. If the statement has
-    /// changed it, it stays what it is, and is searched for where it is by now, too: a statement
-    /// inside may have moved it.
+    /// Adds a row, with its present values, of a group that may have come apart. If the statement
+    /// has changed the row, it stays as it is, and is also searched for at its present point: a
+    /// nested statement may have moved it.
     ///
     /// # Safety
     /// The values are of the trigger's table.
     pub unsafe fn add_former(&mut self, values: &RowValues) {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes values of the trigger's table.
         unsafe {
             let Some(key) = values.key else { return };
             let (key, stored) = (self.key(key), self.id(values.cluster));
@@ -311,23 +310,24 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// What the statement's rows have, each once, in order.
+    /// The points of the rows that the statement has added or changed: distinct, and in order.
     pub fn changed_points(&self) -> Vec<Point> {
         distinct(self.changed.iter().filter_map(|changed| changed.point).collect())
     }
 
-    /// The same of all fresh rows.
+    /// The points of all fresh rows, in the same way.
     pub fn fresh_points(&self) -> Vec<Point> {
         let changed = self.changed.iter().filter_map(|changed| changed.point);
         distinct(changed.chain(self.former.iter().map(|&(_, point)| point)).collect())
     }
 
-    /// What rows had that have left their groups, each once, by groups.
+    /// The points that rows have left, with their former groups: distinct, and in the order of
+    /// groups.
     pub fn gone_points(&self) -> Vec<(Key, Point)> {
         distinct(self.gone.clone())
     }
 
-    /// The keys of fresh rows that have not been found, of those that are at these points.
+    /// The keys of fresh rows at these points that the search has not found there.
     pub fn unseen_at(&self, points: &HashMap<Point, Key>) -> Vec<Key> {
         let is_unseen = |changed: &&Changed| {
             matches!(self.row(changed.key).kind, Kind::Fresh | Kind::NearOnly)
@@ -340,7 +340,7 @@ impl<'a> Components<'a> {
         keys
     }
 
-    /// The fresh rows, not found yet, whose texts nothing is near to.
+    /// The fresh rows, not found yet, whose texts have no words.
     pub fn wordless_rows(&self) -> Vec<Key> {
         let changed = self.changed.iter().filter_map(|changed| Some((changed.key, changed.point?)));
         let all = changed.chain(self.former.iter().copied());
@@ -350,7 +350,7 @@ impl<'a> Components<'a> {
         all.filter(is_one).map(|(key, _)| key).collect()
     }
 
-    /// Connects a row with the group that it stands for, if there is one.
+    /// Connects a row with the group that it represents, if it has one.
     pub fn link_group(&mut self, key: Key, group: Option<Key>) {
         if let Some(group) = group {
             self.groups.push(group);
@@ -358,29 +358,30 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Connects two rows that are taken in.
+    /// Connects two rows.
     pub fn link_rows(&mut self, a: Key, b: Key) {
         self.link(Node::row(a), Node::row(b));
     }
 
-    /// Whether a row that is taken in is connected with another one, or with a group.
+    /// Whether a row is connected with another row, or with a group.
     pub fn are_connected(&mut self, row: Key, other: Option<Key>, group: Option<Key>) -> bool {
         let root = self.root(Node::row(row));
         other.is_some_and(|other| root == self.root(Node::row(other)))
             || group.is_some_and(|group| root == self.root(Node::group(group)))
     }
 
-    /// Whether a row with this key and id needs no comparison with what an anchor stands for.
+    /// Whether a row with this key and id needs no comparison, since it is connected with the
+    /// anchor.
     ///
     /// # Safety
-    /// They are values of the key's type.
+    /// Both datums are values of the key's type.
     pub unsafe fn is_anchored(
         &mut self,
         Anchor { own, trusts_ids }: Anchor,
         key: pg_sys::Datum,
         id: Option<pg_sys::Datum>,
     ) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes values of the key's type.
         let (other, id) = unsafe {
             let known = |value| self.keys.known(value);
             (known(key), id.filter(|_| trusts_ids).and_then(known))
@@ -390,7 +391,7 @@ impl<'a> Components<'a> {
         self.are_connected(own, other, group)
     }
 
-    /// The node that stands for all nodes connected with this one.
+    /// The node that represents all nodes connected with this one.
     pub fn root(&mut self, mut node: Node) -> Node {
         while self.links[node.0 as usize] != node {
             let above = self.links[node.0 as usize];
@@ -405,7 +406,7 @@ impl<'a> Components<'a> {
         self.links[a.max(b).0 as usize] = a.min(b);
     }
 
-    /// Raises 53200 if this is more than may be.
+    /// Raises 53200 if the components take more memory than `simhash.work_mem` allows.
     pub fn check_memory(&self) {
         let of_row = size_of::<Row>() + 2 * size_of::<Node>();
         let used = self.keys.memory()

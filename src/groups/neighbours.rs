@@ -1,4 +1,4 @@
-//! The rows near a fingerprint, or a text. Scans stay open from one search to the next.
+//! Finds the rows near a fingerprint or a text. Its scans stay open from one search to the next.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,20 +25,20 @@ use crate::types::{Code, ConfigText, NearText, Text, Width, strategy, tid};
 
 /// A row that is near. Its values are valid until the next row.
 pub struct Neighbour {
-    /// 0: it has what was searched for. Of texts, 1 for all others.
+    /// 0 for a row at the point itself. Among texts, every other row has 1.
     pub distance: u32,
-    /// What it has of what is searched for.
+    /// Its value in the column that rows are searched by.
     pub value: pg_sys::Datum,
     pub key: pg_sys::Datum,
     pub cluster: Option<pg_sys::Datum>,
     pub at: At,
-    /// The transaction in progress that has written it, if that is another one.
+    /// The other transaction, still in progress, that has written it.
     pub writer: Option<pg_sys::TransactionId>,
-    /// The command that has written it, if that is the own transaction's.
+    /// The command that wrote it, if this transaction did; otherwise 0.
     pub command: pg_sys::CommandId,
 }
 
-/// What takes rows.
+/// A consumer of near rows.
 type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, &Neighbour) -> Next;
 
 /// The tables of a family, open for searching.
@@ -46,7 +46,7 @@ pub struct Neighbours<'a> {
     setup: &'a Setup,
     snapshot: pg_sys::Snapshot,
     tables: Vec<Table<'a>>,
-    /// Made when the first text is searched for.
+    /// Created when the first text is searched for.
     sketches: Option<Sketches>,
 }
 
@@ -60,17 +60,16 @@ struct Table<'a> {
 
 impl<'a> Neighbours<'a> {
     /// # Safety
-    /// The snapshot is registered while this is used, or one of everything; the family's relations
+    /// The snapshot is a dirty one, or registered while the result is used. The family's relations
     /// are locked.
     pub unsafe fn open(setup: &'a Setup, snapshot: pg_sys::Snapshot) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the snapshot valid, and has locked the family's relations.
         let open = |(number, member)| unsafe { Table::open(setup, number, member, snapshot) };
         let tables = setup.family.members.iter().enumerate().filter_map(open).collect();
         Neighbours { setup, snapshot, tables, sketches: None }
     }
 
-    /// Calls `found` with the rows that have what is searched for. They are found sooner than those
-    /// that are near.
+    /// Calls `found` with the rows at the point itself. That is faster than [`Neighbours::near`].
     ///
     /// # Safety
     /// As [`Neighbours::near`].
@@ -80,7 +79,7 @@ impl<'a> Neighbours<'a> {
         point: Point,
         found: Sink<'_, 'c>,
     ) {
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot of `open` is still valid, and the point is one of the components'.
         unsafe {
             match &self.setup.by {
                 By::Distance { width, .. } => {
@@ -113,7 +112,7 @@ impl<'a> Neighbours<'a> {
         let schema = self.setup.schema;
         let own = components.text(point)?;
         let sketches = self.sketches.get_or_insert_with(|| Sketches::new(similar, schema));
-        // SAFETY: as this function's.
+        // SAFETY: `own` is a copy of a text that has that hash.
         let sketch = unsafe { sketches.of(point.what, own) };
         if sketch.is_none() {
             components.wordless.insert(point.what);
@@ -128,15 +127,17 @@ impl<'a> Neighbours<'a> {
         found: Sink<'_, 'c>,
     ) {
         let (tables, from) = (&mut self.tables, (self.snapshot, within.point.scope, None));
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot of `open` is still valid, and the ball is an argument of the
+        // operator.
         unsafe {
             let mut distance = |row| within.distance(row);
             each(tables, components, from, within.asked(), &mut distance, found);
         }
     }
 
-    /// Calls `found` with the rows that are near and in the scope, as it wants them. With an
-    /// anchor, of texts, those that are equal are left out, and what is connected with it.
+    /// Calls `found` with the rows near the point in its scope, as far as `found` wants them. An
+    /// anchor, for texts, leaves out the rows with an equal text and those connected with the
+    /// anchor.
     ///
     /// # Safety
     /// As [`Neighbours::open`]; the point is one of the components'.
@@ -147,7 +148,7 @@ impl<'a> Neighbours<'a> {
         anchor: Option<Anchor>,
         found: Sink<'_, 'c>,
     ) {
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot of `open` is still valid, and the point is one of the components'.
         unsafe {
             match &self.setup.by {
                 By::Distance { width, distance } => {
@@ -169,7 +170,8 @@ impl<'a> Neighbours<'a> {
         found: Sink<'_, 'c>,
     ) {
         let by = &self.setup.by;
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot of `open` is still valid, and the texts are values of a column of
+        // text: copies in the components, or in a row.
         unsafe {
             let Some((own, sketch)) = self.own(components, similar, point) else { return };
             let Some(sketches) = &mut self.sketches else { return };
@@ -189,8 +191,8 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Whether two points are near each other. `None` if it is not known: of texts, those that were
-    /// looked at lately are.
+    /// Whether two points are near each other. `None` if that is not known: texts are known only
+    /// while their sketches are kept.
     pub fn are_near(&self, a: Point, b: Point) -> Option<bool> {
         if a.scope != b.scope {
             return Some(false);
@@ -208,12 +210,12 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// The text of a row that was found. It lives until the next one is read, or searched for.
+    /// The text of a row that was found, valid until another text is read or searched for.
     pub fn text(&mut self, at: At) -> Option<pg_sys::Datum> {
         let table = self.tables.iter().find(|table| table.member == at.member)?;
         let text = table.opened.member.text;
         let text = text.filter(|_| table.opened.fetch(tid::unpack(at.tid)))?;
-        // SAFETY: the slot holds the row.
+        // SAFETY: `fetch` has put the row into the slot, and the column is one of its table.
         unsafe { value(table.opened.slot, &text) }
     }
 
@@ -224,8 +226,9 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Calls `found` with the rows whose `distance` there is, of those that an index finds in a scope.
-/// What an anchor is connected with is left out, unless a transaction in progress has written it.
+/// Calls `found` with the rows in the scope that an index returns and for which `distance` is not
+/// `None`. Rows connected with the anchor are left out, unless a transaction in progress wrote
+/// them.
 ///
 /// # Safety
 /// As [`Neighbours::near`].
@@ -242,7 +245,7 @@ unsafe fn each<'c>(
     for Table { member: number, opened, key, cluster } in tables {
         let (member, number) = (opened.member, *number);
         let mut row = |components: &mut Components<'c>, slot: *mut pg_sys::TupleTableSlot| {
-            // SAFETY: as this function's; the slot holds a row of the member's table.
+            // SAFETY: the slot holds a row of the member's table, and the columns are that table's.
             unsafe {
                 let (key, cluster) = (value(slot, key)?, value(slot, cluster));
                 let writer = writer(snapshot);
@@ -261,7 +264,8 @@ unsafe fn each<'c>(
                 Some(Neighbour { distance, value: searched, key, cluster, at, writer, command })
             }
         };
-        // SAFETY: as this function's.
+        // SAFETY: `asked` is an operator of the searched column with its argument, and the values
+        // of the scope are of the scope's columns.
         unsafe {
             opened.near(asked, &scope, &mut |slot| {
                 let row = row(components, slot);
@@ -276,13 +280,13 @@ unsafe fn each<'c>(
     }
 }
 
-/// Sketches of texts, by their hashes; `None` of a text without words.
+/// Sketches of texts, by their hashes; `None` for a text without words.
 struct Sketches {
     maker: sketches::Sketches,
     all: HashMap<B256, Option<Rc<Sketch>>>,
 }
 
-/// How many sketches are kept, at most.
+/// The most sketches that are kept.
 const MAX_SKETCHES: usize = 10_000;
 
 impl Sketches {
@@ -294,7 +298,7 @@ impl Sketches {
     /// The sketch of a text with that hash.
     ///
     /// # Safety
-    /// It has the representation of text.
+    /// The datum has the representation of text.
     unsafe fn of(&mut self, what: B256, text: pg_sys::Datum) -> Option<Rc<Sketch>> {
         if let Some(known) = self.all.get(&what) {
             return known.clone();
@@ -302,7 +306,7 @@ impl Sketches {
         if self.all.len() >= MAX_SKETCHES {
             self.all.clear();
         }
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes a datum with the representation of text.
         let sketch = unsafe { with_text(text, |text| self.maker.of(text)) };
         self.all.insert(what, sketch.clone());
         sketch
@@ -320,7 +324,8 @@ impl<'a> Table<'a> {
     ) -> Option<Self> {
         let cluster = Column::named(member.table, &setup.cluster.name)?;
         let key = member.key?;
-        // SAFETY: as this function's.
+        // SAFETY: the caller of `Neighbours::open` keeps the snapshot valid and the relations
+        // locked.
         let opened = unsafe { Opened::open(member, snapshot)? };
         Some(Table { member: number as u32, opened, key, cluster })
     }
@@ -340,16 +345,16 @@ impl Within {
     }
 
     /// # Safety
-    /// It is a fingerprint of that width.
+    /// The datum is a fingerprint of that width.
     unsafe fn distance(&self, fp: pg_sys::Datum) -> Option<u32> {
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes a fingerprint of that width.
         let other = unsafe { self.width.code(fp) };
         let distance = other.hamming(&code(self.point.what, self.width));
         (distance <= self.radius).then_some(distance)
     }
 }
 
-/// The fingerprint of that width at the most significant end.
+/// The fingerprint of that width, which `what` holds at its most significant end.
 pub fn code(what: B256, width: Width) -> Code {
     match width {
         Width::Bits64 => Code::new(what.word(3)),
@@ -358,8 +363,8 @@ pub fn code(what: B256, width: Width) -> Code {
     }
 }
 
-/// The transaction in progress that has written the latest row, if that is another one and the
-/// snapshot is one of everything.
+/// The transaction in progress that wrote the row returned last, if the snapshot is a dirty one and
+/// the transaction is another one.
 unsafe fn writer(snapshot: pg_sys::Snapshot) -> Option<pg_sys::TransactionId> {
     // SAFETY: the caller's snapshot is valid.
     unsafe {
@@ -370,13 +375,13 @@ unsafe fn writer(snapshot: pg_sys::Snapshot) -> Option<pg_sys::TransactionId> {
     }
 }
 
-/// The command that has written a row of the own transaction; 0 for a row of another one.
+/// The command that wrote a row of this transaction; 0 for a row of another one.
 ///
-/// The system column cmin would not do: of a row that was deleted, too, by a subtransaction that
-/// was rolled back, say, it is a number that stands for both commands.
+/// The system column cmin does not do. If the row was also deleted, say by a subtransaction that
+/// was rolled back, it is a combo command ID, which stands for two commands.
 unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
     let (mut is_null, mut is_copy) = (true, false);
-    // SAFETY: the slot holds a row of a table. A heap's row is in a buffer that the slot has
+    // SAFETY: the slot holds a row of a table. A heap row lies in a buffer that the slot has
     // pinned.
     unsafe {
         let written = pg_sys::MinTransactionIdAttributeNumber;
@@ -394,10 +399,10 @@ unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
     }
 }
 
-/// The command that has written the row at a place, as of a [`Neighbour`].
+/// The command that wrote the row at a place, as in [`Neighbour`].
 pub fn command_at(setup: &Setup, at: At) -> pg_sys::CommandId {
     let member = &setup.family.members[at.member as usize];
-    // SAFETY: the family's relations are locked. What is opened is closed.
+    // SAFETY: the family's relations are locked. The slot and the relation are closed below.
     unsafe {
         let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         let relation = pg_sys::table_open(member.table, no_lock);

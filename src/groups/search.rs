@@ -1,11 +1,11 @@
-//! Connects fresh rows with what is near them, and similar if texts are compared.
+//! Connects fresh rows with the rows near them; if texts are compared, with those also similar.
 //!
-//! - Rows with one fingerprint, or one text, are near the same rows. So of those that stand for
-//!   their groups one is enough, and where a fresh row has what such a one has, nothing else is
-//!   looked at: what is near the one has its id.
-//! - A second look at texts is taken when there is somebody to compare a row with, so a row without
-//!   near ones costs what it costs without comparison. Rows that are connected already need none: n
-//!   copies of a text are n comparisons, and not n²/2.
+//! - Rows at one point are near the same rows. So of the standing rows at a point one is enough. If
+//!   it is at the fresh row's own point, the search of this point ends, because all rows near the
+//!   point have that row's id.
+//! - Texts are compared after the search, and only if a row has neighbours, so a row without
+//!   neighbours costs no more than without comparison. Rows that are already connected are not
+//!   compared: n copies of a text need n comparisons, not n²/2.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -29,46 +29,49 @@ use crate::guc::work_mem;
 /// Which rows are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Those that are committed at one instant, and the transaction's own.
+    /// Rows committed at one instant, and the transaction's own.
     Committed,
-    /// Those of transactions in progress, too. What is committed meanwhile may be missed.
+    /// The dirty search: rows of transactions in progress as well. It may miss a row that is
+    /// updated while it runs.
     Everything,
 }
 
-/// What a search has found besides the rows that it has taken in.
+/// What a search has found, besides the rows and links that it has added to the components.
 #[derive(Default)]
 pub struct SearchResult {
-    /// Transactions in progress that have near rows, ascending.
+    /// The transactions in progress that have near rows, ascending.
     pub writers: Vec<pg_sys::TransactionId>,
-    /// Groups by whose ids rows may have been connected that are not near: somebody has looked at
-    /// a row between its change and now.
+    /// Ids by which rows may have been connected that are not near: some search has read a row
+    /// between its change and now.
     pub doubtful: Vec<Key>,
-    /// What of several rows one was looked at: of the others it is only known that they are near
-    /// what this one is near.
+    /// Points of which one row stands for several: the search has not read the others. It only
+    /// knows that they are near what this one is near.
     pub relied: HashSet<Point>,
-    /// Points where nothing more was looked at than a standing row, which is known by its key.
+    /// Points whose search ended at a standing row of the same point, with that row's key.
     copies_of: HashMap<Point, Key>,
-    /// Whether every near row is wanted. Otherwise one standing row of each fingerprint is enough.
+    /// Whether every near row has to be read. Otherwise one standing row of each point is enough.
     wants_copies: bool,
-    /// Whether a row without an id may be one whose turn has not come: it stands for nothing.
+    /// Whether a row without an id may belong to a statement whose AFTER trigger has not run. Then
+    /// it represents no group.
     bare_rows_come: bool,
-    /// The command of the look before.
+    /// The command of the previous look ([`note_look`](super::looks::note_look)).
     previous_look: Option<pg_sys::CommandId>,
 }
 
-/// A row near one of those that are searched for.
+/// A row near one of the points searched for.
 #[derive(Clone, Copy)]
 struct Near {
     key: Key,
-    /// What its column of ids holds.
+    /// The id in its column.
     stored: Option<Key>,
     distance: u32,
     at: At,
-    /// The command that wrote it, if it is the transaction's own.
+    /// The command that wrote it, if this transaction did; otherwise 0.
     command: pg_sys::CommandId,
 }
 
-/// Connects the fresh rows at these points with their neighbours. `previous_look`: its command.
+/// Connects the fresh rows at these points with their neighbours. `previous_look` is the command of
+/// the look before.
 pub fn search(
     components: &mut Components<'_>,
     points: &[Point],
@@ -90,8 +93,8 @@ pub fn search(
         ..SearchResult::default()
     };
     let mut near = Vec::new();
-    // SAFETY: the family's relations are locked. The snapshot is registered until it is released;
-    // one of everything needs no registration.
+    // SAFETY: the caller has locked the family's relations. The snapshot stays registered until
+    // `release`; a dirty snapshot needs no registration.
     unsafe {
         let mut neighbours = Neighbours::open(setup, snapshot);
         for &point in points {
@@ -113,11 +116,11 @@ pub fn search(
     found
 }
 
-/// So many near rows are looked at before it is asked whether one of them has what is searched for.
+/// After this many near rows, the search first asks for a row at the point itself.
 const FEW: usize = 16;
 
 impl SearchResult {
-    /// Notes what is near a point, as far as it is wanted.
+    /// Notes the rows near a point: all, or one standing row of each point near it.
     ///
     /// # Safety
     /// As [`Neighbours::near`].
@@ -129,11 +132,13 @@ impl SearchResult {
         near: &mut Vec<Near>,
     ) {
         if components.setup.by.is_text() {
-            // SAFETY: as this function's.
+            // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
+            // components'.
             return unsafe { self.find_similar(components, neighbours, point, near) };
         }
         let asks = !self.wants_copies;
-        // SAFETY: as this function's.
+        // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
+        // components'.
         unsafe {
             let mut is_cut_short = false;
             neighbours.near(components, point, None, &mut |components, row| {
@@ -156,8 +161,8 @@ impl SearchResult {
         }
     }
 
-    /// The same for texts: those that are equal first. Then what is connected with these already
-    /// needs no comparison, and whatever is found is connected at once.
+    /// The same for texts. Equal texts come first, because rows that are connected with these then
+    /// need no comparison. Each row found is connected at once.
     ///
     /// # Safety
     /// As [`Neighbours::near`].
@@ -168,7 +173,8 @@ impl SearchResult {
         point: Point,
         near: &mut Vec<Near>,
     ) {
-        // SAFETY: as this function's.
+        // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
+        // components'.
         unsafe {
             neighbours.equal(components, point, &mut |components, row| {
                 self.take(components, row, point, near)
@@ -194,7 +200,7 @@ impl SearchResult {
         }
     }
 
-    /// Notes a row that is near, and says which others are wanted.
+    /// Notes a near row, and returns which rows the scan should return next.
     ///
     /// # Safety
     /// The neighbour is of the components' table.
@@ -210,13 +216,13 @@ impl SearchResult {
             return Next::Any;
         }
         let Neighbour { distance, at, command, .. } = *row;
-        // SAFETY: as this function's.
+        // SAFETY: key and id are values of the neighbour's columns.
         let (key, stored) = unsafe { (components.key(row.key), components.id(row.cluster)) };
         near.push(Near { key, stored, distance, at, command });
         let Row { kind, is_own, .. } = *components.row(key);
         let by = &components.setup.by;
         if !is_own && (distance == 0 || !by.is_text()) {
-            // SAFETY: as this function's.
+            // SAFETY: the value is of the column that rows are searched by.
             let what = unsafe { by.what(row.value) };
             self.relied.insert(Point { what, ..point });
         }
@@ -232,8 +238,8 @@ impl SearchResult {
         }
     }
 
-    /// Connects the rows near a point. Without a row that is there, there is nothing to connect
-    /// through.
+    /// Connects the rows near a point through a row at the point. Without such a row nothing is
+    /// connected.
     fn unite(&mut self, components: &mut Components<'_>, near: &[Near]) {
         if let Some(first) = near.iter().find(|near| near.distance == 0) {
             for near in near {
@@ -243,7 +249,7 @@ impl SearchResult {
         }
     }
 
-    /// Takes in a row that a search has found, with the group that it stands for.
+    /// Adds a row that a search has found to the components, with the group that it represents.
     fn take_in(&mut self, components: &mut Components<'_>, near: &Near) {
         let row = components.row_mut(near.key);
         match row.kind {
@@ -259,27 +265,28 @@ impl SearchResult {
         }
     }
 
-    /// Notes what a fresh row is by now.
+    /// Notes the present id and place of a fresh row, and finds out whether ids are doubtful.
     fn note(&mut self, row: &mut Row, stored: Option<Key>, at: At, command: pg_sys::CommandId) {
-        // The id that a changed row has is that of the group where it was. Who has seen it since
-        // has taken it for one of where the row is.
+        // A changed row still has the id of its former group. A search since the change has taken
+        // that id for the id of rows near the row's new values.
         if let Some(known) = row.stored {
             if !row.is_member && self.previous_look.is_some_and(|look| look > command) {
                 self.doubtful.push(known);
             }
-            // Another call for the same statement, or one inside it, has given the row another id.
+            // Another trigger call for this statement, or a nested statement, has given the row
+            // another id.
             self.doubtful.extend(stored.filter(|&stored| stored != known));
         }
         (row.stored, row.at) = (stored, Some(at));
     }
 
-    /// Reads the fresh rows that no search came across, because others have what they have.
+    /// Reads from the table the fresh rows that the search passed over as copies of another row.
     fn find_unseen(&mut self, components: &mut Components<'_>) {
         let setup = components.setup;
         let unseen = components.unseen_at(&self.copies_of);
         if !unseen.is_empty() {
             table::rows_with(components, &unseen, &mut |components, values| {
-                // SAFETY: the values are of the table's columns.
+                // SAFETY: `rows_with` passes values of the table's columns.
                 unsafe {
                     let (Some(key), Some(at), Some(point)) =
                         (values.key, values.at, components.point(&values))
@@ -296,8 +303,8 @@ impl SearchResult {
                 }
             });
         }
-        // A statement inside this one has changed these rows since, and found their group: what
-        // they are near now was not searched for.
+        // A nested statement has since changed the rows that are still not found, and has found
+        // their groups. This search did not ask for their present neighbours.
         for index in 0..components.rows.len() {
             let key = Key::new(index);
             let Row { kind, stored, is_own, is_member, .. } = *components.row(key);
@@ -314,11 +321,11 @@ impl SearchResult {
 
 struct Similar<'a> {
     how: &'a Verification,
-    /// Made when the first text is read.
+    /// Created when the first text is read.
     sets: Option<RowSets>,
-    /// Digests of sets that are not similar to the one that is compared.
+    /// Digests of the sets that are known not to be similar to the set compared now.
     refused: HashSet<u128>,
-    /// Fresh rows that have been compared with all that is near them.
+    /// The fresh rows that have been compared with all rows near them.
     done: HashSet<Key>,
 }
 
@@ -328,7 +335,7 @@ impl<'a> Similar<'a> {
         Similar { how, sets: None, refused, done }
     }
 
-    /// Connects the fresh rows of a fingerprint with the rows near it whose texts are similar.
+    /// Connects the fresh rows of a fingerprint with the rows near it that have similar texts.
     fn connect(
         &mut self,
         components: &mut Components<'_>,
@@ -336,7 +343,7 @@ impl<'a> Similar<'a> {
         near: &[Near],
         found: &mut SearchResult,
     ) {
-        // A row of each set.
+        // The first row of each distinct set.
         let mut distinct = HashMap::new();
         for own in near.iter().filter(|near| near.distance == 0) {
             if matches!(components.row(own.key).kind, Kind::Absent | Kind::Standing) {
@@ -361,7 +368,7 @@ impl<'a> Similar<'a> {
         }
     }
 
-    /// Connects a row with those whose texts are similar to its own.
+    /// Connects a row with those whose texts are similar to its text.
     fn compare(
         &mut self,
         components: &mut Components<'_>,
@@ -373,7 +380,7 @@ impl<'a> Similar<'a> {
         self.refused.clear();
         for other in near {
             pgrx::check_for_interrupts!();
-            // A row that is done would have been connected, if it were similar.
+            // If a row in `done` were similar, it would be connected.
             let trusted = other.stored.filter(|_| components.row(other.key).kind == Kind::Absent);
             if self.done.contains(&other.key)
                 || components.are_connected(own.key, Some(other.key), trusted)
@@ -398,8 +405,8 @@ impl<'a> Similar<'a> {
     }
 
     fn set(&mut self, neighbours: &mut Neighbours<'_>, row: &Near) -> (u128, Rc<TextSet>) {
-        // SAFETY: the column has the representation of text, and the text lives until the next one
-        // is read.
+        // SAFETY: the column has the representation of text. The text lives until the next one is
+        // read.
         unsafe { self.sets().set(row.key.index() as u64, || neighbours.text(row.at)) }
     }
 }

@@ -1,4 +1,5 @@
-//! Groups found anew: those that rows have come to or left, or all of a table.
+//! Finds the groups of rows that were added, changed or removed, or of a whole table, and writes
+//! ids.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -27,11 +28,11 @@ use crate::error::raise;
 use crate::family::create::check_owner;
 use crate::family::snapshot;
 
-/// Finds the groups of rows that have come, changed or gone, and of the groups in `apart`. Writes
-/// the ids that are others now. `when`: what becomes of groups that may have come apart.
+/// Finds the groups of the statement's rows, and of the groups in `apart`, and writes the ids that
+/// change. `when`: whether groups that may have come apart are found now or marked.
 ///
-/// The column's lock is held. What is read counts once no lock is missing, and no row has changed
-/// that gets another id: until then everything is read again.
+/// The column's lock is held. A round counts only if no lock was missing, or no transaction has
+/// ended since, and if no row that gets another id has changed. Otherwise everything is read again.
 pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle) {
     let setup = components.setup;
     let previous_look = note_look(setup);
@@ -41,8 +42,8 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     let mut gates = (!changed.is_empty()).then(|| Gates::take_own(setup));
     let mut first_look =
         gates.as_mut().map(|gates| look_at_everything(components, &changed, gates, previous_look));
-    // The look need not be repeated with a snapshot: the statement only brought rows, and no
-    // transaction has ended since.
+    // If the statement only added rows, the dirty search needs no second search with a snapshot, as
+    // long as no transaction has ended since.
     let mut first_look_suffices = doubtful.is_empty() && components.left.is_empty();
     loop {
         pgrx::check_for_interrupts!();
@@ -56,8 +57,8 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
                 suspects = begin_round(components, &doubtful, when);
                 let points = components.fresh_points();
                 let found = search(components, &points, View::Committed, previous_look);
-                // The first look skipped copies behind a row that is gone now. Behind it may be
-                // rows in progress. Gates come before ids.
+                // The dirty search passed over copies of a row that is gone now, and rows in
+                // progress may be among these copies. Gates have to be taken before ids.
                 if let (Some(look), Some(gates)) = (&*first_look, &mut gates)
                     && !look.relied.is_subset(&found.relied)
                 {
@@ -95,16 +96,17 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     }
 }
 
-/// What was found by a look at rows in progress, too.
+/// The result of a dirty search.
 struct FirstLook {
     found: SearchResult,
-    /// What it relies on: see [`SearchResult::relied`].
+    /// The points that it relies on: see [`SearchResult::relied`].
     relied: HashSet<Point>,
-    /// How many transactions had completed before.
+    /// [`snapshot::completions`] before the search.
     completions: u64,
 }
 
-/// Deals with transactions in progress that have rows near these points.
+/// Searches these points with a dirty snapshot, and takes the gates of all transactions in progress
+/// that have near rows. Searches again if this transaction has given way.
 fn look_at_everything(
     components: &mut Components<'_>,
     points: &[Point],
@@ -122,24 +124,25 @@ fn look_at_everything(
     }
 }
 
-/// Begins with everything as it is now. The rows of groups that may have come apart are taken in,
-/// unless that has time.
+/// Begins a round. Unless `when` is [`Settle::Later`], the rows of groups that may have come apart
+/// become fresh.
 fn begin_round(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: Settle) -> Suspects {
     components.begin();
     let mut suspects = may_be_apart(components, when);
     suspects.apart.extend(doubtful);
     suspects.all.extend(doubtful);
-    // Who joins a group that all its rows leave must know.
+    // Their ids are locked too: no other transaction may join a group that all its rows are
+    // leaving.
     suspects.all.extend(&components.left);
     if when == Settle::Now {
         let apart: Vec<Key> = suspects.apart.iter().copied().collect();
-        // SAFETY: the values are of the table's columns.
+        // SAFETY: `rows_of` passes values of the table's columns.
         table::rows_of(components, &apart, &mut |all, row| unsafe { all.add_former(&row) });
     }
     suspects
 }
 
-/// Marks groups that are settled later, by the ids that their rows have from now on.
+/// Marks groups to be settled later, by the ids that their rows get in this statement.
 fn mark(components: &Components<'_>, apart: &HashSet<Key>, assignment: &Assignment) {
     let renamed = &assignment.renamed;
     let apart: HashSet<Key> =
@@ -149,14 +152,13 @@ fn mark(components: &Components<'_>, apart: &HashSet<Key>, assignment: &Assignme
 }
 
 /// `simhash_cluster_settle`: settles the marked groups of a table, or with `full` finds all groups
-/// anew. `only`: those of one column of ids. Returns how many there were.
+/// anew. `only` names one column of ids; otherwise all count. Returns how many groups there were.
 pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema: Schema) -> i64 {
     // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_cluster_settle()".as_ptr()) };
     check_owner(table);
     let lock = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation stays open, with its triggers, while it is used, and locked until the
-    // transaction ends.
+    // SAFETY: the relation is open and locked. Its lock lasts until the transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
         let count: usize = as_owner(relation, schema, |strange| {
@@ -177,8 +179,9 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
     }
 }
 
-/// Runs something as the table's owner. It is told whether the caller is somebody else: a superuser
-/// or a member of the owner's role, who may settle, but whose rights nobody's code gets.
+/// Runs a closure as the table's owner. Its argument says whether the caller is another role: a
+/// superuser or a member of the owner's role. They may settle, but no code of others runs with
+/// their privileges.
 ///
 /// # Safety
 /// The relation is open.
@@ -187,7 +190,7 @@ unsafe fn as_owner<T>(
     schema: Schema,
     run: impl FnOnce(bool) -> T,
 ) -> T {
-    // SAFETY: as this function's; reads the session's state.
+    // SAFETY: the relation is open, and `GetUserId` reads the session's state.
     unsafe {
         let owner = (*(*relation).rd_rel).relowner;
         if pg_sys::GetUserId() == owner {
@@ -203,25 +206,25 @@ fn settle_marked(setup: &Setup) -> usize {
     if ids.is_empty() {
         return 0;
     }
-    // Not after it: triggers of the user's that fire meanwhile may mark groups.
+    // Marks are deleted first, because the user's triggers may mark groups during `settle`.
     marks::clear(setup);
     let mut components = Components::new(setup);
-    // SAFETY: ids are values of the key's type.
+    // SAFETY: `marked` returns values of the key's type.
     let apart = ids.iter().map(|&id| unsafe { components.key(id) }).collect();
     settle(&mut components, apart, Settle::Now);
     ids.len()
 }
 
-/// What the table's triggers are set up to do, once for each column of ids, with the column's
-/// lock held alone.
+/// The set-ups of the table's triggers, one for each column of ids, with the column's lock held
+/// exclusively.
 ///
 /// # Safety
 /// The relation is open.
 unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
     let ours = trigger_function();
     let mut setups: Vec<Rc<Setup>> = Vec::new();
-    // SAFETY: as this function's. The copy of the triggers stays as the relation's own are read
-    // anew.
+    // SAFETY: the relation is open. The triggers are a copy, which stays when the relation cache
+    // rebuilds the relation's own description.
     unsafe {
         for trigger in described(pg_sys::CopyTriggerDesc((*relation).trigdesc)) {
             if ours == Some(trigger.tgfoid) {
