@@ -1,16 +1,17 @@
-//! Statements of our own on a table of somebody's: as through a view of the table's owner.
+//! Runs our statements on a user's table with its owner's privileges, as a view would.
 //!
-//! The lender's rights, usually the owner's, are asked for what a statement names, and row-level
-//! security hides nothing, as with foreign keys. Whatever code runs meanwhile (triggers, checks,
-//! functions of indexes, of generated columns and of types) runs as whoever runs the statement:
-//! nobody's code gets rights from us. It does not see his search path: functions of his would be
-//! called with rows that are hidden from him.
+//! A statement needs the privileges of the lender, usually the owner, on the table that it names.
+//! Row-level security hides no row from it, as with foreign keys. All code that runs meanwhile
+//! (triggers, checks, functions of indexes, generated columns and types) runs as the current role,
+//! so it gains no privileges. It does not see that role's search path: otherwise a function there
+//! could be called with rows that are hidden from the role.
 //!
-//! SPI would not do: it may analyse a statement again before it runs it, as somebody else.
+//! SPI does not do: it may analyse a statement again, as another role, before it runs the
+//! statement.
 //!
-//! They see the latest committed rows, at every isolation level. At REPEATABLE READ and
-//! SERIALIZABLE a row that is changed must be visible to the transaction's own snapshot, too;
-//! otherwise PostgreSQL raises 40001. PostgreSQL's foreign keys do both in this way.
+//! A statement sees the latest committed rows, at every isolation level. At REPEATABLE READ and
+//! SERIALIZABLE, a row that it changes must also be visible to the transaction's own snapshot, or
+//! else PostgreSQL raises 40001. PostgreSQL's foreign keys do both in the same way.
 
 use std::ffi::{CStr, CString};
 
@@ -25,14 +26,14 @@ use crate::error::raise;
 use crate::family::snapshot;
 use crate::types::text::utf8_to_server;
 
-/// The one table that a statement names, and what else it depends on.
+/// The one table that a statement names, and what the statement depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     pub table: pg_sys::Oid,
-    /// Whose rights are asked for.
+    /// The role whose privileges the statement needs.
     pub lender: pg_sys::Oid,
     pub schema: Schema,
-    /// The operator of its conditions, if that is not PostgreSQL's own.
+    /// The operator of the statement's conditions, if that is not one of PostgreSQL's own.
     pub equality: Option<pg_sys::Oid>,
 }
 
@@ -40,40 +41,40 @@ pub struct Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Read,
-    /// `repeatable`: at the higher isolation levels the transaction's own snapshot must show the
+    /// `repeatable`: at the higher isolation levels, the transaction's own snapshot must show the
     /// rows.
     Change {
         repeatable: bool,
     },
 }
 
-/// A row of a statement. Its values live until the next row.
+/// A row that a statement returns. Its values are valid until the next row.
 pub struct Row(*mut pg_sys::TupleTableSlot);
 
 impl Row {
     /// The value of a column, counted from 1; `None` for NULL.
     pub fn value(&self, column: i32) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: the slot holds the row, which has this column.
+        // SAFETY: the slot holds a row, and the caller names one of its columns.
         let value = unsafe { pg_sys::slot_getattr(self.0, column, &mut is_null) };
         (!is_null).then_some(value)
     }
 }
 
 impl Access {
-    /// Hands every row of a query to `sink`, in the memory context of the caller.
+    /// Passes every row of a query to `sink`, in the caller's memory context.
     pub fn query(self, source: &str, parameters: &[Parameter], sink: &mut dyn FnMut(&Row)) {
         self.run(source, parameters, Does::Read, sink, &mut || ());
     }
 
-    /// Runs a statement that changes rows. Returns how many.
+    /// Runs a statement that changes rows. Returns how many rows it has changed.
     pub fn execute(self, source: &str, parameters: &[Parameter]) -> u64 {
         self.run(source, parameters, Does::Change { repeatable: false }, &mut |_| (), &mut || ())
     }
 
-    /// The same for rows that must be visible to the transaction's own snapshot at the higher
-    /// isolation levels. Hands what they return to `sink`. Calls `written` once all rows are
-    /// written, before triggers AFTER.
+    /// The same for rows that, at the higher isolation levels, the transaction's own snapshot must
+    /// show. Passes the returned rows to `sink`. Calls `written` when all rows are written, before
+    /// the AFTER triggers.
     pub fn execute_repeatable(
         self,
         source: &str,
@@ -94,8 +95,8 @@ impl Access {
     ) -> u64 {
         let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
         let run = |outer| {
-            // SAFETY: the sequence by which PostgreSQL runs a statement. Snapshots are released at
-            // the end, or by the abort of the transaction.
+            // SAFETY: this is PostgreSQL's own sequence of calls for a statement. Snapshots are
+            // released at its end, or when the transaction aborts.
             unsafe {
                 let snapshot = snapshot::snapshot();
                 let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
@@ -143,8 +144,9 @@ impl Access {
         in_search_path(self.table, self.schema, || in_own_memory(run))
     }
 
-    /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as
-    /// whoever runs it. He may have his plans printed, so values are not part of them.
+    /// Analyses the statement as the lender, who may use the schemas, and plans it as the current
+    /// role. That role may have its plans printed, so the values of parameters are not part of the
+    /// plan.
     ///
     /// # Safety
     /// A snapshot is active.
@@ -155,7 +157,7 @@ impl Access {
         values: pg_sys::ParamListInfo,
     ) -> *mut pg_sys::PlannedStmt {
         let mut types: Vec<_> = parameters.iter().map(|&(of, _)| of).collect();
-        // SAFETY: as this function's; a text that is one statement.
+        // SAFETY: a snapshot is active, and the text is one statement.
         unsafe {
             let raw = pg_sys::pg_parse_query(text.as_ptr());
             let raw = PgList::<pg_sys::RawStmt>::from_pg(raw).get_ptr(0);
@@ -163,7 +165,7 @@ impl Access {
             let written = (*(*raw).stmt).type_;
             let queries = as_role(self.lender, || analyze_and_rewrite(raw, text, &mut types));
             let queries = PgList::<pg_sys::Query>::from_pg(queries);
-            // Rules make something else of it. Tables with groups have none.
+            // Rules would make other queries of it, but a table with groups has none.
             let [query] = queries.iter_ptr().collect::<Vec<_>>()[..] else { self.refuse() };
             if (*query).commandType != command(written) {
                 self.refuse()
@@ -173,19 +175,19 @@ impl Access {
         }
     }
 
-    /// Lends the rights to a query, if it names the table and no other.
+    /// Makes a query need the lender's privileges. Raises an ERROR unless it names only the table.
     ///
     /// # Safety
-    /// A query that was analysed.
+    /// The query has been analysed, and not yet planned.
     unsafe fn lend(self, query: *mut pg_sys::Query) {
-        // SAFETY: as this function's.
+        // SAFETY: the query has been analysed, and each node is cast to the type of its tag.
         unsafe {
             if (*query).hasSubLinks || !(*query).cteList.is_null() {
                 self.refuse()
             }
             for entry in PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr() {
                 match (*entry).rtekind {
-                    // A schema or a table may have been renamed since its name was read.
+                    // The schema or the table may have been renamed since its name was looked up.
                     pg_sys::RTEKind::RTE_RELATION if (*entry).relid != self.table => self.renamed(),
                     pg_sys::RTEKind::RTE_SUBQUERY => self.lend((*entry).subquery),
                     _ => {}
@@ -219,10 +221,10 @@ impl Access {
     }
 }
 
-/// Runs something in a memory context of its own, which is deleted at the end, or by the abort of
-/// the transaction. It is told which context is the caller's.
+/// Runs a closure in a memory context of its own. The context is deleted at the end, or when the
+/// transaction aborts. The argument of the closure is the caller's context.
 fn in_own_memory<T>(run: impl FnOnce(pg_sys::MemoryContext) -> T) -> T {
-    // SAFETY: the context is deleted when nothing uses it any more.
+    // SAFETY: the context is deleted after the closure has returned, when nothing uses it.
     unsafe {
         let outer = pg_sys::CurrentMemoryContext;
         let own = pg_sys::AllocSetContextCreateInternal(
@@ -240,12 +242,13 @@ fn in_own_memory<T>(run: impl FnOnce(pg_sys::MemoryContext) -> T) -> T {
     }
 }
 
-/// The operator of a condition; none without a condition, `InvalidOid` of one that is not ours.
+/// The operator of a condition: `None` without a condition, `InvalidOid` for a condition that is
+/// not ours.
 ///
 /// # Safety
-/// Null, or an expression that was analysed.
+/// The condition is null, or has been analysed.
 unsafe fn operator(condition: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
-    // SAFETY: as this function's: a node's tag says what it is.
+    // SAFETY: the condition is null or a node, which is cast to the type of its tag.
     unsafe {
         match condition.as_ref()?.type_ {
             pg_sys::NodeTag::T_OpExpr => Some((*condition.cast::<pg_sys::OpExpr>()).opno),
@@ -264,14 +267,14 @@ fn command(written: pg_sys::NodeTag) -> pg_sys::CmdType::Type {
     }
 }
 
-/// The values of parameters, as the executor wants them. The planner uses them to estimate how
-/// many rows there are. They are not marked as constants, so it does not put them into the plan.
-/// And they are fetched, so nobody prints them with it (auto_explain, from 16 on).
+/// The values of parameters, as the executor expects them. The planner uses them for estimates, but
+/// does not put them into the plan, because they are not marked as constants. The `paramFetch` hook
+/// keeps PostgreSQL from printing them with the plan (auto_explain, from 16 on).
 ///
 /// # Safety
-/// Values are of their types.
+/// The values are of their types.
 unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
-    // SAFETY: a list of as many parameters is allocated.
+    // SAFETY: `makeParamList` has allocated as many parameters.
     unsafe {
         let list = pg_sys::makeParamList(parameters.len() as i32);
         (*list).paramFetch = Some(fetch);
@@ -292,14 +295,14 @@ unsafe extern "C-unwind" fn fetch(
     _speculative: bool,
     _workspace: *mut pg_sys::ParamExternData,
 ) -> *mut pg_sys::ParamExternData {
-    // SAFETY: PostgreSQL asks for parameters that the list has, counted from 1.
+    // SAFETY: PostgreSQL asks only for parameters of the list, counted from 1.
     unsafe { (*list).params.as_mut_ptr().add(number as usize - 1) }
 }
 
-/// Where the executor sends a statement's rows.
+/// Receives a statement's rows from the executor.
 #[repr(C)]
 struct Receiver<'a> {
-    /// First, for the executor knows only this.
+    /// The first field, because the executor has a pointer to a DestReceiver.
     base: pg_sys::DestReceiver,
     context: pg_sys::MemoryContext,
     sink: &'a mut dyn FnMut(&Row),
@@ -324,7 +327,7 @@ unsafe extern "C-unwind" fn receive(
     this: *mut pg_sys::DestReceiver,
 ) -> bool {
     pgrx::check_for_interrupts!();
-    // SAFETY: the executor passes the receiver that it was given, and a slot with a row.
+    // SAFETY: the executor passes the receiver of `run`, and a slot with a row.
     unsafe {
         let receiver = &mut *this.cast::<Receiver<'_>>();
         let own = pg_sys::MemoryContextSwitchTo(receiver.context);

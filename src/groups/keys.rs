@@ -1,5 +1,5 @@
-//! Keys of rows and ids of groups by numbers. Both are values of the key's type, and equal values
-//! have one number.
+//! Numbers the keys of rows and the ids of groups. Both are values of the key's type, and equal
+//! values have the same number.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use pgrx::pg_sys;
 
 use crate::family::column::Column;
 
-/// A value of the key's type: the key of a row, or the id of a group.
+/// The number of a value of the key's type: the key of a row, or the id of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(NonZero<u32>);
 
 impl Key {
     pub fn new(index: usize) -> Self {
-        // Memory for as many rows is never allowed.
+        // `simhash.work_mem` never allows so many rows that this overflows.
         Key(NonZero::new(index as u32 + 1).unwrap_or(NonZero::<u32>::MAX))
     }
 
@@ -28,26 +28,26 @@ pub struct Keys {
     column: Column,
     numbers: Numbers,
     values: Vec<pg_sys::Datum>,
-    /// What the bytes of keys and values take, about.
+    /// The memory that keys and values take, approximately.
     bytes: usize,
 }
 
 enum Numbers {
-    /// Of a type whose equal values are the same bytes.
+    /// For a type whose equal values have the same bytes.
     Same(HashMap<Box<[u8]>, Key>),
-    /// Of any other, such as numeric: 1.0 = 1.00.
+    /// For any other type, such as numeric: 1.0 = 1.00.
     Equal(Sorted),
 }
 
-/// Numbers in the order of their values. Not all types with an order can be hashed.
+/// Numbers in the order of their values, because not all ordered types can be hashed.
 #[derive(Default)]
 struct Sorted {
     all: Vec<Key>,
-    /// The latest ones, few compared with all others: what is put between them moves little.
+    /// The latest ones: far fewer than `all`, so that an insertion moves little.
     latest: Vec<Key>,
 }
 
-/// What a place in a hash table, a boxed slice and its allocation take.
+/// The memory for an entry of the hash table, a boxed slice and its allocation.
 const EACH: usize = 64;
 
 impl Keys {
@@ -63,9 +63,9 @@ impl Keys {
     /// The number of a value, if it has one.
     ///
     /// # Safety
-    /// It is a value of the key's type.
+    /// The datum is a value of the key's type.
     pub unsafe fn known(&self, value: pg_sys::Datum) -> Option<Key> {
-        // SAFETY: as this function's; all values are of that type.
+        // SAFETY: the caller passes a value of the key's type, as all numbered values are.
         unsafe {
             match &self.numbers {
                 Numbers::Same(numbers) => numbers.get(self.column.bytes(value).as_slice()).copied(),
@@ -76,14 +76,14 @@ impl Keys {
         }
     }
 
-    /// The number of a value, of which a copy is kept in the current memory context if it is the
-    /// first of those that are equal.
+    /// The number of a value. If no equal value has one yet, the value is copied to the current
+    /// memory context.
     ///
     /// # Safety
-    /// It is a value of the key's type.
+    /// The datum is a value of the key's type.
     pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
         let number = Key::new(self.values.len());
-        // SAFETY: as this function's.
+        // SAFETY: the caller passes a value of the key's type.
         let (bytes, copy) = unsafe {
             if let Some(known) = self.known(value) {
                 return known;
@@ -99,7 +99,7 @@ impl Keys {
             }
             Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
                 pgrx::check_for_interrupts!();
-                // SAFETY: as this function's.
+                // SAFETY: all numbered values are of the key's type.
                 unsafe { column.compare(values[a.index()], values[b.index()]) }
             }),
         }
@@ -110,10 +110,10 @@ impl Keys {
         self.values[key.index()]
     }
 
-    /// How two values are ordered. What sorts a million of them can be cancelled.
+    /// The order of two values. A sort of a million of them can be cancelled.
     pub fn compare(&self, a: Key, b: Key) -> Ordering {
         pgrx::check_for_interrupts!();
-        // SAFETY: both are values of the key's type.
+        // SAFETY: all numbered values are of the key's type.
         unsafe { self.column.compare(self.value(a), self.value(b)) }
     }
 
@@ -123,18 +123,18 @@ impl Keys {
 }
 
 impl Sorted {
-    /// The number of a value. `order`: how the value of a number is ordered to it.
+    /// The number of a value, if it has one. `order` compares the value of a number with it.
     fn number(&self, order: impl Fn(Key) -> Ordering) -> Option<Key> {
         [&self.all, &self.latest].into_iter().find_map(|numbers| {
             numbers.binary_search_by(|&of| order(of)).ok().map(|at| numbers[at])
         })
     }
 
-    /// Takes in the number of another value. `order`: how the values of two numbers are ordered.
+    /// Inserts the number of a new value. `order` compares the values of two numbers.
     fn insert(&mut self, number: Key, order: impl Fn(Key, Key) -> Ordering) {
         if self.latest.len() > 1024.max(self.all.len() / 16) {
             self.all.append(&mut self.latest);
-            // Two sorted runs, which it merges.
+            // The sort merges two sorted runs.
             self.all.sort_by(|&a, &b| order(a, b));
         }
         let at = self.latest.partition_point(|&of| order(of, number).is_lt());

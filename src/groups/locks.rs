@@ -1,17 +1,18 @@
-//! Who writes to groups at the same time: nobody waits but for rows near his own.
+//! The locks by which concurrent writers keep groups consistent. As a rule, a transaction waits
+//! only for transactions that have rows near its own.
 //!
 //! Order: the column's lock ([`share`]), gates, ids, rows. All last until the transaction or
-//! subtransaction ends.
+//! subtransaction ends, unless they are given back earlier.
 //!
-//! - *The column's*, one for each column of ids. Whoever changes a group shares it. Who has it
-//!   alone finds all groups anew.
-//! - *[`Gates`]*: a lock on a transaction's number. Who holds another's gate makes it wait before
-//!   it looks. Rows that are not committed are seen by those only who look at everything that is in
-//!   the index. Of two transactions with near rows in progress, one has to look after the other has
-//!   ended: the one whose gate the other one holds.
-//! - *[`Ids`].* Shared if rows join a group that keeps its id. Alone if the id ends or passes to
-//!   another group, or if its group may be divided. The key of a row without near rows stands for
-//!   an id: who gives the row its first one has it alone.
+//! - *The column's lock*, one for each column of ids. A transaction that changes groups shares it.
+//!   One that finds all groups anew holds it exclusively.
+//! - *[`Gates`]*: a gate is a lock on a transaction's number. A transaction waits at its own gate
+//!   before its dirty search while another transaction holds that gate. Only a dirty search sees
+//!   rows that are not committed. So of two transactions with near rows in progress, one has to
+//!   search after the other has ended: the one whose gate the other holds.
+//! - *[`Ids`]*: shared if rows join a group that keeps its id; exclusive if the id ends, passes to
+//!   another group, or names a group that may be divided. The key of a row without near rows stands
+//!   for an id: a transaction that gives the row its first id locks it exclusively.
 //!
 //! README.md beside this file says why that is enough.
 
@@ -28,35 +29,35 @@ fn of_column(setup: &Setup) -> Lock {
     Lock::new(Class::IdColumn, setup.table.to_u32(), setup.cluster.column.number as u32)
 }
 
-/// Keeps all groups of a column from being found anew by somebody else.
+/// Takes the column's lock, shared: no other transaction can find all groups of the column anew.
 pub fn share(setup: &Setup) {
     of_column(setup).take(SHARE);
 }
 
-/// Keeps everybody else from changing groups.
+/// Takes the column's lock exclusively: no other transaction can change groups of the column.
 pub fn alone(setup: &Setup) {
     of_column(setup).take(EXCLUSIVE);
 }
 
-/// The same if nobody has to be waited for.
+/// The same, unless that requires waiting. Returns whether the lock was taken.
 pub fn try_alone(setup: &Setup) -> bool {
     of_column(setup).try_take(EXCLUSIVE)
 }
 
-/// Ids share so many locks by hash. Two ids of one bucket may exclude each other needlessly, and a
-/// load takes no more locks than that.
+/// The number of locks that the ids of a column share, by hash. Two ids in one bucket may exclude
+/// each other needlessly, but a load takes at most this many locks.
 const BUCKETS: usize = 256;
 
-/// What is done with an id.
+/// What a statement does with an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// Rows get it.
+    /// Rows get the id.
     Joined,
-    /// It ends, or rows may lose it.
+    /// The id ends, or rows may lose it.
     Changed,
 }
 
-/// The locks of ids that a call has taken.
+/// The id locks that a call has taken, by bucket.
 pub struct Ids([Option<Use>; BUCKETS]);
 
 impl Ids {
@@ -64,12 +65,12 @@ impl Ids {
         Ids([None; BUCKETS])
     }
 
-    /// Takes those that are missing. Returns whether any was. All that a call has are taken in
-    /// ascending order: where one is missing below another, all are given back first.
+    /// Takes the locks that are missing. Returns whether any was. Locks are taken in ascending
+    /// order: if one is missing below a held one, all are given back first.
     pub fn take(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
         let mut needed = [None; BUCKETS];
         for &(id, using) in wanted {
-            // SAFETY: an id is a value of the key's type.
+            // SAFETY: `wanted` has ids, which are values of the key's type.
             let hash = unsafe { setup.key.column.hash(keys.value(id)) };
             let bucket = hash as usize % BUCKETS;
             needed[bucket] = needed[bucket].max(Some(using));
@@ -88,7 +89,7 @@ impl Ids {
         true
     }
 
-    /// Gives all back. What was read under them does not count any more.
+    /// Gives all id locks back. What was read under them does not count any more.
     pub fn release(&mut self, setup: &Setup) {
         for (bucket, using) in self.0.iter_mut().enumerate() {
             if let Some(using) = using.take() {
@@ -108,23 +109,23 @@ fn mode(using: Use) -> pg_sys::LOCKMODE {
 }
 
 thread_local! {
-    /// The columns whose rows in progress the latest transaction has looked at.
+    /// The columns for which the latest transaction has done a dirty search.
     static LOOKED: RefCell<(pg_sys::TransactionId, Vec<IdColumn>)> =
         const { RefCell::new((pg_sys::InvalidTransactionId, Vec::new())) };
 }
 
-/// The gates of a column that a transaction holds: its own, so that whoever is near it waits before
-/// he looks, and those of others in progress, whose rows it passes by. They will look once it has
-/// ended.
+/// The gates of a column that a transaction holds. Its own makes transactions with near rows wait
+/// before their dirty search. The others are those of transactions in progress, whose rows it
+/// passes over: they will search once it has ended.
 pub struct Gates {
     column: IdColumn,
     own: pg_sys::TransactionId,
     kept: Vec<pg_sys::TransactionId>,
-    /// Nothing of this transaction was looked at before for the column: it can give way.
+    /// Whether this transaction may give way: it has not finished a search for this column before.
     can_yield: bool,
 }
 
-/// What comes after rows in progress were seen.
+/// How to go on after a dirty search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     GoOn,
@@ -132,9 +133,9 @@ pub enum Then {
 }
 
 impl Gates {
-    /// Takes the transaction's own gate.
+    /// Takes the transaction's own gate, and waits for a transaction that holds it.
     pub fn take_own(setup: &Setup) -> Self {
-        // SAFETY: a transaction that has written has a number.
+        // SAFETY: the call is in a transaction, which gets a number if it has none.
         let own = unsafe { pg_sys::GetTopTransactionId() };
         let column = setup.id_column();
         let has_looked =
@@ -144,11 +145,13 @@ impl Gates {
         gates
     }
 
-    /// Deals with transactions in progress that have near rows, by their gates:
-    /// - One that is free is kept: its transaction will look after this one has ended.
-    /// - One of an older transaction, or that one holds: this one gives way if it can, and looks
-    ///   again. (The older one may wait for its own gate, which a younger one keeps.)
-    /// - One that is held otherwise is waited for, and kept.
+    /// Takes the gates of the transactions in progress that have near rows:
+    ///
+    /// - A free gate is taken. Its transaction will search after this one has ended.
+    /// - If the gate is an older transaction's, or an older one holds it, this one gives way if it
+    ///   may, and searches again. (The older one may be waiting for its own gate, which a younger
+    ///   one holds.)
+    /// - Otherwise this transaction waits for the gate, and takes it.
     pub fn deal_with(&mut self, writers: &[pg_sys::TransactionId]) -> Then {
         for &writer in writers {
             if self.kept.contains(&writer) {
@@ -158,7 +161,7 @@ impl Gates {
             let mut attempts = 0;
             while !gate.try_take(EXCLUSIVE) {
                 pgrx::check_for_interrupts!();
-                // SAFETY: compares two numbers.
+                // SAFETY: `TransactionIdPrecedes` compares two numbers.
                 let is_older = |holder| unsafe { pg_sys::TransactionIdPrecedes(holder, self.own) };
                 attempts += 1;
                 match gate.holder(EXCLUSIVE) {
@@ -166,7 +169,8 @@ impl Gates {
                         self.give_way(&gate);
                         return Then::LookAgain;
                     }
-                    // It was given back, and may be taken anew by an older one.
+                    // The gate was given back between the two calls. An older transaction may take
+                    // it now.
                     None if attempts < ATTEMPTS => {}
                     _ => {
                         gate.take(EXCLUSIVE);
@@ -188,13 +192,13 @@ impl Gates {
         self.gate(self.own).take(EXCLUSIVE);
     }
 
-    /// The gate of a transaction. Of two columns with one number in it, one waits for the other.
+    /// The gate of a transaction. If two columns have the same hash, they share the gate.
     fn gate(&self, transaction: pg_sys::TransactionId) -> Lock {
         let column = hash_of((self.column.0.to_u32(), self.column.1)) as u32;
         Lock::new(Class::Gate, transaction.into_inner(), column)
     }
 
-    /// The statement is done. What comes after it in this transaction cannot give way.
+    /// Notes that the statement's search is done. Later ones of this transaction cannot give way.
     pub fn note_looked(self) {
         LOOKED.with_borrow_mut(|(of, columns)| {
             if *of != self.own {
@@ -205,5 +209,5 @@ impl Gates {
     }
 }
 
-/// How often a gate is tried that somebody holds of whom nothing is known.
+/// How often a gate is tried whose holder is unknown.
 const ATTEMPTS: usize = 100;

@@ -1,11 +1,12 @@
-//! When groups were looked at last: maybe since a row was written, by another part of its statement
-//! or by a statement inside it. Locks keep other sessions out.
+//! Remembers when groups were read last, to find doubtful ids. A *look* is one call of `settle` or
+//! `regroup_all`. Locks keep other sessions out, but not nested statements and other parts of a
+//! statement.
 //!
-//! A row that was changed has the id of the group where it was, until its statement's turn comes.
-//! Who looks before takes it for an id of where the row is. Say an UPDATE makes row 1, of group 1,
-//! a copy of row 7, and a trigger of the user's, AFTER UPDATE FOR EACH ROW, inserts one more. The
-//! INSERT's turn comes first: it finds an id of group 1 beside row 7, and connects the two. So when
-//! the UPDATE's turn comes, group 1 is doubtful. Two parts of a WITH do the same.
+//! A changed row keeps the id of its former group until the statement's AFTER trigger runs. A look
+//! before that takes the id for the id of rows near the row's new values. Say an UPDATE makes row
+//! 1, of group 1, a copy of row 7, and a user's trigger, AFTER UPDATE FOR EACH ROW, inserts a row.
+//! The INSERT's AFTER trigger runs first. It finds id 1 near row 7, and connects the two. So group
+//! 1 is doubtful when the UPDATE's AFTER trigger runs. Two parts of a WITH can do the same.
 
 use std::cell::RefCell;
 
@@ -13,7 +14,7 @@ use pgrx::pg_sys;
 
 use super::setup::{IdColumn, Setup};
 
-/// The latest look at the groups of a column: the transaction, and the command.
+/// The latest look at the groups of a column: its transaction and command.
 struct Look {
     column: IdColumn,
     transaction: pg_sys::TransactionId,
@@ -24,11 +25,12 @@ thread_local! {
     static LATEST: RefCell<Vec<Look>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Notes that groups are looked at. Returns the command of the look before, if there was one in
-/// this transaction: rows of an earlier command may have been seen as they were before their turn.
+/// Notes a look. Returns the command of the previous look in this transaction, if there was one.
+/// Changed rows of earlier commands may have been read then with the id of their former group.
 pub fn note_look(setup: &Setup) -> Option<pg_sys::CommandId> {
     let column = setup.id_column();
-    // SAFETY: reads the transaction's state. What was written so far is of earlier commands.
+    // SAFETY: in a transaction. The increment makes all rows written so far those of earlier
+    // commands.
     let (transaction, command) = unsafe {
         pg_sys::CommandCounterIncrement();
         (pg_sys::GetTopTransactionIdIfAny(), pg_sys::GetCurrentCommandId(false))

@@ -1,7 +1,8 @@
-//! Groups that rows have left, to be settled later: the table simhash_unsettled of the extension.
+//! Marks groups to be settled later, in the extension's table simhash_unsettled.
 //!
-//! Nobody but these functions writes to it. They do so with the rights of its owner, whoever marks
-//! or settles. Who marks a group shares the lock of its id, and who ends an id has it alone.
+//! Only these functions write to that table, with its owner's privileges, whichever role marks or
+//! settles. A transaction that marks a group shares the lock of its id, and one that ends an id
+//! holds that lock exclusively.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
@@ -19,7 +20,7 @@ use crate::error::{raise, shown};
 
 const TABLE: &CStr = c"simhash_unsettled";
 
-/// The name of the table, with its schema, and the access to it.
+/// The qualified name of the table, and the access to it.
 fn table(schema: Schema) -> (String, Access) {
     let table = schema.table_named(TABLE);
     let access = table.and_then(|table| {
@@ -36,18 +37,18 @@ fn table(schema: Schema) -> (String, Access) {
     (format!("{}.simhash_unsettled", shown(schema.quoted_name())), access)
 }
 
-/// Runs a statement about the marks of a column of ids, which are `m` of the table `{marks}`. The
-/// table and the column are its first two parameters.
+/// Runs a statement about the marks of a column of ids. In `source`, `{marks}` stands for the
+/// table, and `m` is its alias. The first two parameters are the table and the column of ids.
 fn execute(setup: &Setup, source: &str, more: &[Parameter]) {
     let (name, access) = table(setup.schema);
     let parameters = [&subject(setup), more].concat();
     access.execute(&source.replace("{marks}", &name), &parameters);
 }
 
-/// The table and the column of ids that marks are about.
+/// The table and the column of ids, as parameters.
 fn subject(setup: &Setup) -> [Parameter; 2] {
     let column = setup.cluster.name.as_ptr();
-    // SAFETY: a name in the server's encoding, which is copied.
+    // SAFETY: `column` is a name in the server's encoding, which `namestrcpy` copies.
     let column = unsafe {
         let name = pg_sys::palloc0(size_of::<pg_sys::NameData>()).cast::<pg_sys::NameData>();
         pg_sys::namestrcpy(name, column);
@@ -69,8 +70,8 @@ pub fn mark(components: &Components<'_>, ids: &HashSet<Key>) {
     }
 }
 
-/// Marks the groups whose rows come from marked ones. `renamed`: ids, and those that their rows
-/// get. A mark of the old id may stay: another group can get that id in the same breath.
+/// Copies the marks of ids that end to the ids that their rows get. The old mark may stay, because
+/// another group can get the old id in the same statement.
 pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
     if !renamed.is_empty() {
         let (old, new): (Vec<Key>, Vec<Key>) = renamed.iter().unzip();
@@ -85,7 +86,7 @@ pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
     }
 }
 
-/// An array of the text forms of ids.
+/// The text forms of ids, as an array.
 fn texts(components: &Components<'_>, ids: impl IntoIterator<Item = Key>) -> Parameter {
     let column = &components.setup.key.column;
     // SAFETY: ids are values of the key's type; their text forms are copied.
@@ -98,7 +99,7 @@ fn texts(components: &Components<'_>, ids: impl IntoIterator<Item = Key>) -> Par
     })
 }
 
-/// Whether groups are marked.
+/// Whether any group is marked.
 pub fn any(setup: &Setup) -> bool {
     let (name, access) = table(setup.schema);
     let source = format!("SELECT FROM {name} AS m WHERE {ABOUT} LIMIT 1");
@@ -114,12 +115,12 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     let mut texts = Vec::new();
     access.query(&source, &subject(setup), &mut |row| {
         let Some(text) = row.value(1) else { return };
-        // SAFETY: the column is a text, of which text_to_cstring makes a copy.
+        // SAFETY: the column is a text, and `text_to_cstring` makes a copy.
         texts.push(unsafe { pg_sys::text_to_cstring(text.cast_mut_ptr()) });
     });
     let base = setup.key.column.base;
     let (mut function, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-    // SAFETY: the type's own input function; it raises an ERROR for a text that is no value.
+    // SAFETY: the type's own input function, which raises an ERROR for an invalid text.
     exactly(|| unsafe {
         pg_sys::getTypeInputInfo(base, &mut function, &mut parameter);
         let value = |text| pg_sys::OidInputFunctionCall(function, text, parameter, -1);
@@ -127,13 +128,13 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     })
 }
 
-/// Takes away the marks of tables that are gone.
+/// Deletes the marks of tables that have been dropped.
 pub fn forget_dropped(schema: Schema) {
     let (name, access) = table(schema);
     let mut gone = Vec::new();
     access.query(&format!("SELECT DISTINCT m.relation FROM {name} AS m"), &[], &mut |row| {
         let relation = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
-        // SAFETY: a catalogue look-up. Who marks a table has it locked until the mark is committed.
+        // SAFETY: a catalogue look-up. A table stays locked until a mark on it is committed.
         gone.extend(relation.filter(|&oid| unsafe { pg_sys::get_rel_relkind(oid) } == 0));
     });
     let source = format!("DELETE FROM {name} AS m WHERE m.relation OPERATOR(pg_catalog.=) $1");
@@ -142,7 +143,7 @@ pub fn forget_dropped(schema: Schema) {
     }
 }
 
-/// Takes all marks away.
+/// Deletes all marks of a column of ids.
 pub fn clear(setup: &Setup) {
     execute(setup, &format!("DELETE FROM {{marks}} AS m WHERE {ABOUT}"), &[]);
 }

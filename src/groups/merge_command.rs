@@ -1,5 +1,5 @@
-//! MERGE may not move rows to other partitions: PostgreSQL tells the triggers of UPDATE nothing of
-//! these rows, and fires those of DELETE and INSERT only if the MERGE has such actions.
+//! Refuses a MERGE that may move rows to other partitions. PostgreSQL does not pass such rows to
+//! UPDATE triggers, and fires those of DELETE and INSERT only if the MERGE has such actions.
 
 use std::sync::OnceLock;
 
@@ -13,26 +13,26 @@ use crate::error::raise;
 use crate::memory;
 
 unsafe extern "C-unwind" {
-    // executor/executor.h: pgrx's own binding would catch an ERROR of somebody else's trigger.
+    // executor/executor.h: pgrx's own binding would catch an ERROR of another trigger.
     fn standard_ExecutorStart(query: *mut pg_sys::QueryDesc, flags: i32);
 }
 
-/// The hook that was there before.
+/// The hook that was installed before.
 static PREVIOUS: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
 
 /// Must be called once, from `_PG_init`.
 pub fn install() {
-    // SAFETY: a backend is single-threaded, and hooks are set while a library is loaded.
+    // SAFETY: a backend is single-threaded, and hooks are set while the library is loaded.
     unsafe {
         PREVIOUS.get_or_init(|| pg_sys::ExecutorStart_hook);
         pg_sys::ExecutorStart_hook = Some(executor_start);
     }
 }
 
-/// Called before a statement is run. ERRORs pass by this function: it has nothing that would have
-/// to be dropped.
+/// Called before a statement is run. An ERROR may leave this function by longjmp, because nothing
+/// in it has a destructor.
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
-    // SAFETY: the query is the executor's, and passed on as it came.
+    // SAFETY: the executor passes the query, which is started before its state is read.
     unsafe {
         match PREVIOUS.get() {
             Some(Some(previous)) => previous(query, flags),
@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
 /// Raises 0A000 for a MERGE that may move rows of a table with groups.
 #[pg_guard]
 unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: as executor_start's.
+    // SAFETY: the executor has started the query, so its state and its tables are open.
     unsafe {
         memory::prepare();
         for part in parts(query) {
@@ -68,8 +68,8 @@ unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
 
 /// The parts of a statement that write rows.
 unsafe fn parts(query: *mut pg_sys::QueryDesc) -> Vec<*mut pg_sys::ModifyTableState> {
-    // SAFETY: as executor_start's; a node is cast to what its tag says, and the list has nodes of
-    // that kind only.
+    // SAFETY: the query is started. A node is cast to the type of its tag, and the list has only
+    // ModifyTable nodes.
     unsafe {
         let list = PgList::from_pg((*(*query).estate).es_auxmodifytables);
         let mut parts: Vec<*mut pg_sys::ModifyTableState> = list.iter_ptr().collect();
@@ -81,10 +81,10 @@ unsafe fn parts(query: *mut pg_sys::QueryDesc) -> Vec<*mut pg_sys::ModifyTableSt
     }
 }
 
-/// Whether a part of a statement is a MERGE that updates rows of a partitioned table by which these
-/// may be moved: it sets a column of a partition key, or a row trigger might.
+/// Whether a part of a statement is a MERGE whose UPDATE may move rows of a partitioned table: it
+/// sets a column of a partition key, or a row trigger might.
 unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::EState) -> bool {
-    // SAFETY: the part is the executor's, and its table open.
+    // SAFETY: the part belongs to a started query, and its table is open.
     unsafe {
         let target = (*part).rootResultRelInfo;
         let relation = (*target).ri_RelationDesc;
@@ -105,7 +105,7 @@ unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::ESt
     }
 }
 
-/// Whether a relation has triggers BEFORE UPDATE of a row that are not ours.
+/// Whether a relation has BEFORE UPDATE row triggers other than ours.
 ///
 /// # Safety
 /// The relation is open.
@@ -113,7 +113,7 @@ unsafe fn has_row_triggers(relation: pg_sys::Relation) -> bool {
     let ours = trigger_function();
     let before_update =
         pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
-    // SAFETY: as this function's.
+    // SAFETY: the relation is open.
     let mut triggers = unsafe { triggers(relation) }.iter();
     triggers.any(|trigger| {
         let kind = trigger.tgtype as u32;
@@ -121,7 +121,7 @@ unsafe fn has_row_triggers(relation: pg_sys::Relation) -> bool {
     })
 }
 
-/// Whether a trigger is fired in this session.
+/// Whether a trigger fires in this session, by session_replication_role.
 fn is_fired(trigger: &pg_sys::Trigger) -> bool {
     // SAFETY: reads a setting.
     let role = unsafe { pg_sys::SessionReplicationRole };
@@ -138,7 +138,7 @@ fn is_fired(trigger: &pg_sys::Trigger) -> bool {
 /// The relation is open.
 unsafe fn has_groups(relation: pg_sys::Relation) -> bool {
     let Some(ours) = trigger_function() else { return false };
-    // SAFETY: as this function's.
+    // SAFETY: the relation is open.
     let mut triggers = unsafe { triggers(relation) }.iter();
     triggers.any(|trigger| trigger.tgfoid == ours && is_fired(trigger))
 }

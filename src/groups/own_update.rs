@@ -1,4 +1,4 @@
-//! Our own updates of ids, recognised: they fire the triggers, as anybody's would.
+//! Recognises our own UPDATEs of ids, which fire the table's triggers as any UPDATE does.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -15,9 +15,9 @@ struct Update {
     column: CString,
     /// The table and its partitions.
     relations: Vec<pg_sys::Oid>,
-    /// How many triggers deep.
+    /// The trigger depth from which the UPDATE is run.
     depth: i32,
-    /// Whether all rows have their ids.
+    /// Whether all rows have been written.
     is_written: bool,
 }
 
@@ -26,7 +26,7 @@ thread_local! {
     static UNDER_WAY: RefCell<Vec<Update>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An update of ids. It ends when this is dropped, also by an ERROR.
+/// An UPDATE of ids in progress. It ends when this is dropped, even by an ERROR.
 pub struct OwnUpdate(());
 
 impl OwnUpdate {
@@ -42,7 +42,7 @@ impl OwnUpdate {
         OwnUpdate(())
     }
 
-    /// All rows have their ids: what triggers AFTER do from here on is done to groups as they are.
+    /// Notes that all rows are written. From here on, AFTER triggers change groups as they are now.
     pub fn written(&self) {
         UNDER_WAY.with_borrow_mut(|all| {
             if let Some(last) = all.last_mut() {
@@ -58,8 +58,8 @@ impl Drop for OwnUpdate {
     }
 }
 
-/// Whether the statement that fired this call of a trigger, of that table or one of its partitions,
-/// is an update of ours. One of a user's trigger that our update fires is one trigger deeper.
+/// Whether the statement that fired this call of a trigger, on that table or a partition of its, is
+/// an UPDATE of ours. A statement of a user's trigger that our UPDATE fires is one trigger deeper.
 pub fn is_own_update(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
     let depth = trigger_depth() - 1;
     let is_it = |update: &Update| {
@@ -70,8 +70,8 @@ pub fn is_own_update(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
     UNDER_WAY.with_borrow(|all| all.iter().any(is_it))
 }
 
-/// Raises 27000 while ids are written: by ids of which some are new and some old, nobody
-/// can say what is connected.
+/// Raises 27000 while ids are being written: with some ids old and some new, it is unknown which
+/// rows are connected.
 pub fn refuse_meanwhile(setup: &Setup) {
     let is_it = |update: &Update| {
         !update.is_written && update.table == setup.table && update.column == setup.cluster.name

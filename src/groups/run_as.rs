@@ -1,5 +1,5 @@
-//! As whom something runs, and with which settings. An ERROR restores all when its (sub)transaction
-//! aborts.
+//! Switches to another role, or to other settings, for the time of a closure. After an ERROR, the
+//! abort of the (sub)transaction restores both.
 
 use std::ffi::{CStr, CString};
 
@@ -8,15 +8,15 @@ use pgrx::pg_sys;
 use crate::call::with_settings;
 use crate::catalog::Schema;
 
-/// Runs something of which no part is anybody's code as another role, past the row-level security
-/// that this role forces on itself.
+/// Switches to another role for work that runs no user-defined code. Row-level security that the
+/// role forces on itself does not apply.
 pub fn as_role<T>(role: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     with_context(role, pg_sys::SECURITY_NOFORCE_RLS, run)
 }
 
-/// Runs something that code of a table's owner takes part in as that owner, for somebody else.
-/// Nothing may be left for later, for it would run with the caller's rights: PostgreSQL refuses
-/// deferred triggers, cursors WITH HOLD and their like in such an operation.
+/// Runs work that includes code of the table's owner as that owner, for another role. Such work
+/// must leave nothing that runs later, with the caller's privileges: PostgreSQL refuses deferred
+/// triggers, cursors WITH HOLD and the like in a security-restricted operation.
 pub fn restricted<T>(
     owner: pg_sys::Oid,
     table: pg_sys::Oid,
@@ -31,7 +31,7 @@ pub fn restricted<T>(
 fn with_context<T>(role: pg_sys::Oid, also: u32, run: impl FnOnce() -> T) -> T {
     let (mut user, mut context) = (pg_sys::InvalidOid, 0);
     let also = (pg_sys::SECURITY_LOCAL_USERID_CHANGE | also) as i32;
-    // SAFETY: what is taken is given back, or the transaction aborts.
+    // SAFETY: the role and the context are restored below, or when the transaction aborts.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::SetUserIdAndSecContext(role, context | also);
@@ -41,18 +41,18 @@ fn with_context<T>(role: pg_sys::Oid, also: u32, run: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs something that code of a table's owner takes part in. It finds names in PostgreSQL's
-/// schema, those of the table and of the extension, whoever calls it from where. Settings that are
-/// made inside end with it.
+/// Runs work that includes code of the table's owner. Names are looked up in pg_catalog, the
+/// table's schema and the extension's, whatever the caller's search path is. Settings made inside
+/// end with the work.
 pub fn in_search_path<T>(table: pg_sys::Oid, extension: Schema, run: impl FnOnce() -> T) -> T {
-    // SAFETY: names are palloc'd.
+    // SAFETY: the schema's name is null or a palloc'd string.
     let schema = unsafe {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
         (!schema.is_null()).then(|| CStr::from_ptr(pg_sys::quote_identifier(schema)))
     };
     let mut path = vec![c"pg_catalog"];
     for name in schema.into_iter().chain([extension.quoted_name()]) {
-        // Also between quotes PostgreSQL takes this name for that of the session's user.
+        // PostgreSQL replaces this name by the session user's even where it is quoted.
         if name != c"\"$user\"" && name != c"pg_temp" && !path.contains(&name) {
             path.push(name);
         }
@@ -63,8 +63,8 @@ pub fn in_search_path<T>(table: pg_sys::Oid, extension: Schema, run: impl FnOnce
     with_settings(&[(c"search_path", &path)], run)
 }
 
-/// Runs something in which the text form of a value is the same for every session, and says all of
-/// it, as pg_dump has it.
+/// Runs work in which the text form of a value is complete, and the same in every session, as
+/// pg_dump writes it.
 pub fn exactly<T>(run: impl FnOnce() -> T) -> T {
     let settings = [
         (c"datestyle", c"ISO"),
@@ -72,7 +72,7 @@ pub fn exactly<T>(run: impl FnOnce() -> T) -> T {
         (c"extra_float_digits", c"3"),
         (c"bytea_output", c"hex"),
         (c"lc_monetary", c"C"),
-        // Of what has a name, with its schema.
+        // Names of objects get their schema.
         (c"search_path", c"pg_catalog"),
     ];
     with_settings(&settings, run)

@@ -1,4 +1,4 @@
-//! The values of the scope's columns as numbers: rows with equal values in them have one number.
+//! Numbers the values of the scope's columns: rows with equal values there have the same number.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use super::setup::Setup;
 
 #[derive(Default)]
 pub struct Scopes {
-    /// By a hash that equal values share.
+    /// The numbers with the same hashes. Equal values have the same hashes.
     numbers: HashMap<Vec<u32>, Vec<u32>>,
     values: Vec<Vec<pg_sys::Datum>>,
     bytes: usize,
 }
 
 impl Scopes {
-    /// The number of a scope, of whose values copies are kept in the current memory context. None
-    /// if one is NULL: nothing is equal to it.
+    /// The number of a scope. The values of a new one are copied to the current memory context.
+    /// `None` if a value is NULL, because NULL equals nothing.
     ///
     /// # Safety
     /// The values are of the scope's columns.
@@ -33,7 +33,8 @@ impl Scopes {
         }
         let values = values.iter().copied().collect::<Option<Vec<_>>>()?;
         let columns = || setup.scope.iter().map(|named| &named.column);
-        // SAFETY: as this function's. Values may be equal and differ in bytes: 1.0 and 1.00.
+        // SAFETY: the values are of the scope's columns. Equal values may differ in bytes: 1.0 and
+        // 1.00.
         unsafe {
             let hashes = columns().zip(&values).map(|(c, &value)| c.hash(value)).collect();
             let alike = self.numbers.entry(hashes).or_default();

@@ -1,4 +1,4 @@
-//! Parts of statements.
+//! Builds parts of SQL statements: arrays as parameters, and conditions of equality.
 
 use std::ffi::CStr;
 
@@ -8,10 +8,10 @@ use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
 use crate::family::column::Column;
 
-/// A parameter of a statement: its type, and its value or NULL.
+/// A parameter of a statement: its type, and its value; `None` for NULL.
 pub type Parameter = (pg_sys::Oid, Option<pg_sys::Datum>);
 
-/// An array of values of a type, with NULLs.
+/// An array of values of a type; `None` stands for NULL.
 ///
 /// # Safety
 /// The values are of the type.
@@ -21,7 +21,7 @@ pub unsafe fn array(of: pg_sys::Oid, values: &[Option<pg_sys::Datum>]) -> Parame
     let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
     let mut values: Vec<_> = values.iter().map(|value| value.unwrap_or(null)).collect();
     let (mut count, mut first) = (values.len() as i32, 1);
-    // SAFETY: as this function's; the array has one dimension.
+    // SAFETY: the values are of the type `of`, and the array has one dimension.
     unsafe {
         pg_sys::get_typlenbyvalalign(of, &mut length, &mut by_value, &mut alignment);
         let array = pg_sys::construct_md_array(
@@ -39,9 +39,9 @@ pub unsafe fn array(of: pg_sys::Oid, values: &[Option<pg_sys::Datum>]) -> Parame
     }
 }
 
-/// How SQL writes that a column is equal to something of its type, whatever the search path. What
-/// is compared is cast to what the operator takes: for a domain there may be another operator of
-/// that name, made by whoever may create something in the same schema.
+/// How SQL writes that a column equals a value of its type, whatever the search path is. Both sides
+/// are cast to the operator's input type. Otherwise, for a domain, PostgreSQL could choose another
+/// operator of that name, made by a role that may create objects in the schema.
 pub struct Equal {
     operator: String,
     cast: String,
@@ -51,7 +51,7 @@ impl Equal {
     pub fn of(column: &Column) -> Self {
         let operator = column.equality();
         let (mut left, mut right) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-        // SAFETY: catalogue look-ups; names are palloc'd, or null if there are none.
+        // SAFETY: catalogue look-ups; names are palloc'd, or null if the object is gone.
         unsafe {
             let name = pg_sys::get_opname(operator);
             let schema = operator_schema(operator);
@@ -67,7 +67,8 @@ impl Equal {
             let cast = if pg_sys::get_typtype(left) as u8 == pg_sys::TYPTYPE_PSEUDO {
                 String::new()
             } else {
-                // Of any length: "character" and "bit" are of one.
+                // The type without a length: written plainly, "character" and "bit" mean a length
+                // of one.
                 let as_such = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;
                 let name = pg_sys::format_type_extended(left, -1, as_such as u16);
                 format!("::{}", shown(CStr::from_ptr(name)))
@@ -78,7 +79,7 @@ impl Equal {
         }
     }
 
-    /// The condition that a column of the table `t` is one of another one.
+    /// The condition that a column of the table `t` equals another column.
     pub fn to(&self, column: &str, other: &str) -> String {
         let Equal { operator, cast } = self;
         format!("t.{column}{cast} {operator} {other}{cast}")
@@ -87,7 +88,7 @@ impl Equal {
 
 unsafe fn operator_schema(operator: pg_sys::Oid) -> *mut std::ffi::c_char {
     use crate::catalog::cache;
-    // SAFETY: look-ups by OID.
+    // SAFETY: catalogue look-ups by OID.
     unsafe {
         let read = |row: &cache::Row<pg_sys::FormData_pg_operator>| row.oprnamespace;
         let schema = cache::row(pg_sys::SysCacheIdentifier::OPEROID, operator, read);

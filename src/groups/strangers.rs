@@ -1,8 +1,8 @@
-//! Roles that have a say in what happens to a table, and have not the rights of its owner.
+//! Finds roles that can make code run on a table without having its owner's privileges.
 //!
-//! Who may create triggers on a table may create `simhash_cluster` there, and say which column it
-//! sets. And somebody else who settles does it as the table's owner. Then code of strangers would
-//! run with the owner's rights, although the owner has done nothing.
+//! A role that may create triggers on a table can create `simhash_cluster` there, on a column of
+//! its choice. And when another role settles a table, it does so as the owner. In both cases code
+//! of such roles would run with the owner's privileges, though the owner has done nothing.
 
 use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
@@ -13,16 +13,17 @@ use crate::catalog::relations::triggers;
 use crate::catalog::rights::{self, Grantee};
 use crate::error::raise;
 
-/// Raises 42501 if the writer has to have rights on the table himself, and has not: whether rows
-/// that he writes have groups must not decide that.
+/// Raises 42501 if the writer needs privileges of its own on the table and lacks them. This is
+/// checked first: a refusal must not reveal which rows exist.
 pub fn check_rights(setup: &Setup) {
     rights_for_ids(setup);
 }
 
-/// With whose rights groups are read, and ids written: the owner's, unless a stranger may create
-/// the trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has not.
+/// The role with whose privileges groups are read and ids are written. That is the owner, unless a
+/// stranger may create triggers; then it is the writer. Raises 42501 if the writer lacks the
+/// privileges.
 pub fn rights_for_ids(setup: &Setup) -> pg_sys::Oid {
-    // SAFETY: reads the session's state.
+    // SAFETY: `GetUserId` reads the session's state.
     let (table, owner, writer) = (setup.table, setup.owner, unsafe { pg_sys::GetUserId() });
     if rights::has_rights_of(writer, owner) {
         return owner;
@@ -41,10 +42,10 @@ pub fn rights_for_ids(setup: &Setup) -> pg_sys::Oid {
     )
 }
 
-/// Raises 42501 if roles that have not the rights of the table's owner have code of theirs run by
-/// an UPDATE of ids: who may create triggers on the table, and who owns a partition, its triggers,
-/// checks and indexes. So has who owns a table of which a foreign key is updated along, for its
-/// triggers fire at the end of the UPDATE.
+/// Raises 42501 if an UPDATE of ids may run code of a role without the owner's privileges. Such a
+/// role owns one of the relations that change, or may create triggers on it. These are the table,
+/// its partitions, and tables with ON UPDATE CASCADE, SET NULL or SET DEFAULT, whose triggers fire
+/// at the end of the UPDATE.
 pub fn refuse(setup: &Setup) {
     let remedy = |&relation: &pg_sys::Oid| remedy(relation, setup.owner);
     let Some(remedy) = updated(setup).iter().find_map(remedy) else { return };
@@ -55,8 +56,7 @@ pub fn refuse(setup: &Setup) {
     )
 }
 
-/// What would take a table from those who have not the owner's rights; nothing if none of them has
-/// it.
+/// The statement that would end the influence of such a role on a relation; `None` without one.
 fn remedy(relation: pg_sys::Oid, owner: pg_sys::Oid) -> Option<String> {
     let own = rights::owner(relation)?;
     if own != owner && !rights::has_rights_of(own, owner) {
@@ -70,8 +70,8 @@ fn revoke(relation: pg_sys::Oid, stranger: Grantee) -> String {
     format!("REVOKE TRIGGER ON {} FROM {}", table_name(relation), stranger.name())
 }
 
-/// The tables that an UPDATE of ids changes: the family, and those that foreign keys update along,
-/// one after the other.
+/// The relations that an UPDATE of ids changes: the family, and all tables whose foreign keys
+/// follow, directly or through others.
 fn updated(setup: &Setup) -> Vec<pg_sys::Oid> {
     let mut all = setup.family.relations.clone();
     let mut seen = 0;
@@ -88,7 +88,7 @@ fn updated(setup: &Setup) -> Vec<pg_sys::Oid> {
     all
 }
 
-/// The tables whose foreign keys follow an UPDATE of this one.
+/// The tables whose foreign keys follow an UPDATE of this relation.
 fn updated_along(relation: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let following = [
         pg_sys::F_RI_FKEY_CASCADE_UPD,
@@ -96,7 +96,7 @@ fn updated_along(relation: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         pg_sys::F_RI_FKEY_SETDEFAULT_UPD,
     ];
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: the triggers of an open relation; each has the table that its constraint is on.
+    // SAFETY: the relation is open and locked while its triggers are read.
     unsafe {
         let relation = PgRelation::with_lock(relation, lock);
         let follows = |trigger: &&pg_sys::Trigger| following.contains(&trigger.tgfoid.to_u32());

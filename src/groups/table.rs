@@ -1,5 +1,5 @@
-//! The rows of the table, by their groups, and new ids for rows: with the rights of the table's
-//! owner if that may be, for ids belong to the table, and not to whoever writes to it.
+//! Reads rows of the table by group or key, and writes ids. Both need privileges, usually the table
+//! owner's: ids belong to the table, not to the role that writes to it.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::error::raise;
 use crate::family::column::Named;
 use crate::types::tid;
 
-/// How many values one query names. Beyond that the arrays would be long.
+/// The most values that one query names, so that its arrays stay small.
 const MAX_VALUES: usize = 1 << 20;
 
 fn name(setup: &Setup) -> String {
@@ -31,20 +31,21 @@ fn name(setup: &Setup) -> String {
     })
 }
 
-/// What takes rows. Their values are of the components' table.
+/// A consumer of rows. It adds their values to the components.
 type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, RowValues);
 
-/// Hands every row of some groups to `sink`.
+/// Passes every row of some groups to `sink`.
 pub fn rows_of<'c>(components: &mut Components<'c>, ids: &[Key], sink: Sink<'_, 'c>) {
     rows_by(components, &components.setup.cluster, ids, sink);
 }
 
-/// Hands every row with one of some keys to `sink`.
+/// Passes every row with one of some keys to `sink`.
 pub fn rows_with<'c>(components: &mut Components<'c>, keys: &[Key], sink: Sink<'_, 'c>) {
     rows_by(components, &components.setup.key, keys, sink);
 }
 
-/// A join, for `= ANY ($1)` compares each row with each value unless they are constants.
+/// Joins the values, because `= ANY ($1)` compares each row with each value unless they are
+/// constants.
 fn rows_by<'c>(components: &mut Components<'c>, column: &Named, keys: &[Key], sink: Sink<'_, 'c>) {
     let setup = components.setup;
     let condition = format!(
@@ -53,13 +54,13 @@ fn rows_by<'c>(components: &mut Components<'c>, column: &Named, keys: &[Key], si
     );
     for keys in keys.chunks(MAX_VALUES) {
         let values: Vec<_> = keys.iter().map(|&key| Some(components.keys.value(key))).collect();
-        // SAFETY: values of the key's type.
+        // SAFETY: `keys` holds values of the key's type only.
         let values = unsafe { array(setup.key.column.base, &values) };
         read(components, &condition, &[values], sink);
     }
 }
 
-/// Hands every row of the table to `sink`.
+/// Passes every row of the table to `sink`.
 pub fn all_rows<'c>(components: &mut Components<'c>, sink: Sink<'_, 'c>) {
     read(components, "", &[], sink);
 }
@@ -82,7 +83,7 @@ fn read<'c>(
         members.map(|(member, number)| (member.table, number)).collect();
     access(setup).query(&source, parameters, &mut |row| {
         let table = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
-        // SAFETY: a TID, in the row.
+        // SAFETY: column 2 is the row's ctid, and the pointer is valid until the next row.
         let tid = row.value(2).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) });
         let member = table.and_then(|oid| numbers.get(&oid).copied());
         let at = member.zip(tid).map(|(member, tid)| At { member, tid });
@@ -102,13 +103,13 @@ fn access(setup: &Setup) -> Access {
     }
 }
 
-/// A row, and the id that it is to have.
+/// A row, and the id to write into it.
 #[derive(Clone, Copy)]
 pub struct NewId {
     pub at: At,
     pub key: pg_sys::Datum,
     pub id: Option<pg_sys::Datum>,
-    /// Whether the statement has written this row, so that nobody else changes it.
+    /// Whether the statement has written this row, so that no other transaction can change it.
     pub is_own: bool,
 }
 
@@ -131,15 +132,15 @@ pub fn write_ids(setup: &Setup, new_ids: &[NewId]) {
     }
 }
 
-/// Keeps others from changing the rows that get new ids, in the order of where they are. False if
-/// one has changed, or is gone.
+/// Locks the rows that get new ids, except the statement's own, in the order of their places.
+/// Returns false if one has changed, or is gone.
 pub fn lock_rows(setup: &Setup, new_ids: &[NewId]) -> bool {
     let others = new_ids.iter().filter(|row| !row.is_own).map(|row| row.at);
     let mut others = others.peekable();
     while let Some(&At { member: number, .. }) = others.peek() {
         let member = &setup.family.members[number as usize];
-        // SAFETY: the family's relations are locked. What is opened is closed, or the abort of the
-        // transaction does it.
+        // SAFETY: the family's relations are locked. The slot and the relation are closed below, or
+        // when the transaction aborts.
         unsafe {
             let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
             let relation = pg_sys::table_open(member.table, no_lock);
@@ -156,8 +157,8 @@ pub fn lock_rows(setup: &Setup, new_ids: &[NewId]) -> bool {
                     pg_sys::GetCurrentCommandId(true),
                     pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
                     pg_sys::LockWaitPolicy::LockWaitBlock,
-                    // Of a row that has changed, the latest version: it stays, while this is read
-                    // again.
+                    // Of a row that has changed, this locks the latest version, which then stays
+                    // until everything has been read again.
                     pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8,
                     &mut failure,
                 );
@@ -174,10 +175,10 @@ pub fn lock_rows(setup: &Setup, new_ids: &[NewId]) -> bool {
     true
 }
 
-/// Sets ids. Returns how many rows there were.
+/// Writes ids by one UPDATE. Returns how many rows it has changed.
 fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
     let (key, cluster) = (&setup.key, &setup.cluster);
-    // A row is known by its place: nobody moves it now.
+    // The rows are locked, so each is still at its place.
     let table =
         if setup.is_partitioned { " AND t.tableoid OPERATOR(pg_catalog.=) u.tab" } else { "" };
     let source = format!(
@@ -198,7 +199,7 @@ fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
     let keys: Vec<_> = new_ids.iter().map(|row| Some(row.key)).collect();
     let ids: Vec<_> = new_ids.iter().map(|row| row.id).collect();
     let base = key.column.base;
-    // SAFETY: keys and ids are values of the key's type.
+    // SAFETY: keys and ids are values of the key's type, the others OIDs and TIDs.
     let parameters = unsafe {
         [
             array(pg_sys::OIDOID, &tables),
@@ -209,7 +210,7 @@ fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
     };
     let own_update = OwnUpdate::begin(setup);
     let mut took_all = |row: &super::access::Row| {
-        // SAFETY: keys and ids are values of the key's type.
+        // SAFETY: all four are values of the key's type.
         let took = unsafe {
             key.column.is(row.value(1), row.value(3)) && key.column.is(row.value(2), row.value(4))
         };

@@ -1,5 +1,5 @@
-//! Statements that have begun to write to a table, and parts of one: who looks at groups while
-//! others are under way cannot conclude anything from ids.
+//! The statements, and parts of statements, that have begun to write to a table. While one of them
+//! is under way, another statement's trigger cannot conclude from ids what is connected.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::setup::{IdColumn, Setup};
 use crate::call::trigger_depth;
 
-/// What a statement, or a part of one, does.
+/// What a statement, or a part of one, writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     Insert,
@@ -16,13 +16,13 @@ pub enum Write {
     Delete,
 }
 
-/// A statement under way. It ends in the same subtransaction, or never.
+/// A statement under way. It ends in the subtransaction where it began, or fails with that.
 struct Begun {
     column: IdColumn,
     write: Write,
     transaction: pg_sys::TimestampTz,
     subtransaction: pg_sys::SubTransactionId,
-    /// How many triggers deep.
+    /// The trigger depth at which it began.
     depth: i32,
 }
 
@@ -31,9 +31,9 @@ thread_local! {
     static BEGUN: RefCell<Vec<Begun>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A statement begins to write to the table.
+/// Notes that a statement begins to write to the table.
 pub fn write_begins(setup: &Setup, write: Write) {
-    // SAFETY: reads the transaction's state.
+    // SAFETY: in a transaction, whose state these functions read.
     let begun = unsafe {
         Begun {
             column: setup.id_column(),
@@ -49,8 +49,8 @@ pub fn write_begins(setup: &Setup, write: Write) {
     });
 }
 
-/// The rows of the latest such statement are written. A foreign key's cascade ends less deep than
-/// it began.
+/// Notes that the latest such statement has written its rows. A statement of a foreign key's
+/// cascade ends at a lesser trigger depth than it began at.
 pub fn write_ends(setup: &Setup, write: Write) {
     let depth = trigger_depth();
     BEGUN.with_borrow_mut(|all| {
@@ -64,18 +64,18 @@ pub fn write_ends(setup: &Setup, write: Write) {
     });
 }
 
-/// What others have written whose turn has not come: another statement, or a part of one.
+/// What statements under way, or parts of one, have written before their AFTER triggers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Others {
     Nothing,
-    /// New rows, which have no id yet. Ids that there are can be trusted.
+    /// New rows, which have no id yet. Existing ids can be trusted.
     Rows,
-    /// Not all rows have the id of what they are near, or one of what they are still connected
-    /// with.
+    /// Changes, so ids cannot be trusted. A changed row may have another id than rows near it, and
+    /// rows with one id may no longer be connected.
     Changes,
 }
 
-/// What others have under way.
+/// What is under way for this column.
 pub fn others(setup: &Setup) -> Others {
     BEGUN.with_borrow_mut(|all| {
         forget(all);
@@ -88,9 +88,9 @@ pub fn others(setup: &Setup) -> Others {
     })
 }
 
-/// Forgets those that have failed.
+/// Drops the statements whose (sub)transaction has failed or ended.
 fn forget(all: &mut Vec<Begun>) {
-    // SAFETY: reads the transaction's state.
+    // SAFETY: in a transaction, whose state these functions read.
     unsafe {
         let transaction = pg_sys::GetCurrentTransactionStartTimestamp();
         all.retain(|begun| {

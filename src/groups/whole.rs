@@ -1,7 +1,7 @@
-//! All groups of a table, found anew: by the join of its index with itself, where one index says
-//! which rows are near; otherwise by a search for each fingerprint.
+//! Finds all groups of a table anew: by the join of an index with itself if that index alone says
+//! which rows are near, otherwise by a search for each point.
 //!
-//! A row that is in no group, neither before nor after, costs nothing but reading it.
+//! A row that is in no group before and after costs no more than reading it.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ use crate::family::snapshot;
 use crate::family::tables::Member;
 use crate::types::{ConfigText, tid};
 
-/// Finds all groups of the table, and writes the ids that are others now. Returns how many groups
-/// there are. The column's lock is held alone.
+/// Finds all groups of the table, and writes the ids that change. Returns how many groups there
+/// are. The caller holds the column's lock exclusively.
 pub fn regroup_all(setup: &Setup) -> usize {
     let previous_look = note_look(setup);
     loop {
@@ -35,7 +35,7 @@ pub fn regroup_all(setup: &Setup) -> usize {
         match joinable(setup) {
             Some((member, index)) => by_join(&mut components, member, index),
             None => {
-                // SAFETY: the values are of the table's columns.
+                // SAFETY: `all_rows` passes values of the table's columns.
                 table::all_rows(&mut components, &mut |all, row| unsafe { all.add_former(&row) });
                 let points = components.fresh_points();
                 search(&mut components, &points, View::Committed, previous_look);
@@ -43,8 +43,9 @@ pub fn regroup_all(setup: &Setup) -> usize {
         }
         let assignment = assign(&mut components);
         if table::lock_rows(setup, &assignment.new_ids) {
-            // Before ids are written: triggers of the user's that fire then may mark groups. A
-            // temporary table without marks can be changed in a transaction that only reads.
+            // Marks are deleted before ids are written, because the user's triggers may mark groups
+            // then. Only if there are any: a read-only transaction can change a temporary table,
+            // but not the marks.
             if marks::any(setup) {
                 marks::clear(setup);
             }
@@ -54,10 +55,10 @@ pub fn regroup_all(setup: &Setup) -> usize {
     }
 }
 
-/// The table and its index, if rows are near exactly where the index alone says so: it holds all
-/// rows of the table itself, and is divided by the columns of the scope and no others. A partition
-/// is another table, even the only one: it may have other columns, and another owner. A row without
-/// a key is in no group, but the index connects others through it.
+/// The table and its index, if exactly the index says which rows are near. It holds all rows of the
+/// table, which has no partitions, and is divided by the columns of the scope and no others. A
+/// single partition does not count either: it may have other columns, and another owner. The key is
+/// NOT NULL: a row without a key is in no group, but the index would connect others through it.
 pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
     let [member] = setup.family.members.as_slice() else { return None };
     if member.table != setup.table || !setup.key.column.refuses_null() {
@@ -84,11 +85,11 @@ pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
 /// Connects the rows of each cluster that the join of the index finds.
 fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid) {
     let setup = components.setup;
-    // SAFETY: the snapshot is registered and active while it is used.
+    // SAFETY: the snapshot is registered until `release`, and active during the join.
     unsafe {
         let snapshot = snapshot::snapshot();
         pg_sys::PushActiveSnapshot(snapshot);
-        // The row, and the representative of its group.
+        // The TID of each row, and that of its group's representative.
         let mut members: Vec<(u64, u64)> = as_role(setup.owner, || components_of(setup, index));
         pg_sys::PopActiveSnapshot();
         members.sort_unstable();
@@ -130,7 +131,7 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
         By::Distance { distance, .. } => {
             let distance = i32::try_from(*distance).unwrap_or(i32::MAX);
             let target = Target::new(index, Content::Fingerprints);
-            // Rows that share a passage are no neighbours when single rows change.
+            // No passages: rows that share one are no neighbours when single rows change.
             let members = clusters(target, distance, setup.verification.clone(), None);
             members.map(|(row, representative, _)| (row, representative)).collect()
         }
@@ -144,10 +145,10 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
     }
 }
 
-/// About how many rows the table has.
+/// An estimate of the table's number of rows.
 pub fn rows_about(member: &Member) -> f64 {
     let (mut pages, mut rows, mut visible) = (0, 0.0, 0.0);
-    // SAFETY: the table is locked.
+    // SAFETY: the table is locked, and closed below.
     unsafe {
         let relation = pg_sys::table_open(member.table, pg_sys::NoLock as pg_sys::LOCKMODE);
         let widths = std::ptr::null_mut();
