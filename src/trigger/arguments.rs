@@ -14,12 +14,12 @@ use crate::family::given::{Given, Of};
 use crate::family::verify::{check_known_before, verification};
 use crate::types::text::server_to_utf8;
 
-/// What happens to a row that duplicates another.
+/// What the trigger does with a row that duplicates another.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
-    /// The row is not inserted; an update does not happen.
+    /// The row is not inserted, or not updated.
     Skip,
-    /// An ERROR of its own SQLSTATE.
+    /// An ERROR with an SQLSTATE of its own.
     Error,
     /// The row is kept. Its link is set to the other row's key, its flag to true.
     Link { link: Column, flag: Option<Column> },
@@ -46,7 +46,7 @@ impl Action {
     }
 }
 
-/// The key of a row, for links, for errors and to choose among rows at the same distance.
+/// The key of a row: for links, for errors, and to choose among rows at the same distance.
 #[derive(Clone, Debug)]
 pub struct RowKey {
     pub column: Column,
@@ -65,7 +65,7 @@ pub struct Arguments {
     pub body: Option<Column>,
     pub config: Config,
     pub method: Method,
-    /// What more than a near fingerprint makes a duplicate.
+    /// What makes a duplicate besides a near fingerprint.
     pub verification: Option<Verification>,
     /// The column of the texts that are compared, if any are.
     pub text: Option<Named>,
@@ -73,7 +73,7 @@ pub struct Arguments {
     pub action: Action,
     pub key: Option<RowKey>,
     pub key_name: Option<CString>,
-    /// Whether one transaction at a time may write.
+    /// Whether only one transaction at a time may write.
     pub one_writer: bool,
 }
 
@@ -85,7 +85,7 @@ impl Arguments {
         trigger: &pg_sys::Trigger,
         schema: Schema,
     ) -> Self {
-        // SAFETY: the trigger's arguments and names live as long as its description.
+        // SAFETY: `relation` is open, and the trigger's arguments live as long as its description.
         let given = unsafe { Given::read(relation, trigger, Of::Dedup) };
         let similar = given.similar();
         let searched = match &similar {
@@ -113,7 +113,7 @@ impl Arguments {
             )
         };
         let action_name = given.choice("action");
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&searched.column, &action);
@@ -141,9 +141,9 @@ impl Arguments {
     }
 }
 
-/// What the arguments mean, each checked against the table.
+/// The meaning of each argument, checked against the table.
 impl<'a> Given<'a> {
-    /// The text's column, unless the fingerprint's column computes itself.
+    /// The text's column, unless the fingerprint is a generated column.
     fn body(&self, fp: &Column) -> Option<Column> {
         let body = self.text()?.column;
         if fp.generated != Generated::No {
@@ -163,7 +163,7 @@ impl<'a> Given<'a> {
     /// The value of an argument that says how texts are fingerprinted.
     fn of_hashing(&self, key: &str, has_body: bool, fp: &Column) -> Option<&'a str> {
         let value = self.get(key)?;
-        // Texts are cut into shingles by the config too.
+        // The config also says how texts are cut into shingles.
         let of_shingles = key == "config" && self.get("similarity").is_some();
         if !has_body && !of_shingles {
             let (what, hint) = if fp.generated == Generated::No {
@@ -195,11 +195,11 @@ impl<'a> Given<'a> {
     /// The column that `key=` names, or the table's primary key if that is a single column.
     ///
     /// # Safety
-    /// An open table.
+    /// `relation` is open.
     unsafe fn key(&self, relation: pg_sys::Relation) -> Option<(RowKey, CString)> {
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open.
         let (key, unique) = unsafe { (self.key_or_primary(relation)?, single_unique(relation)) };
-        // One that may be deferred holds for two rows at a time.
+        // Two rows may hold the same key for a time if its constraint can be deferred.
         let own = unique
             .into_iter()
             .filter(|index| index.column == key.column.number && index.is_immediate);
@@ -289,7 +289,7 @@ impl<'a> Given<'a> {
         let Column { base, modifier, .. } = key.column;
         let holds = link.base == base && (link.modifier == modifier || link.modifier < 0);
         if !holds && widen(base, link.base, pg_sys::Datum::null()).is_none() {
-            // SAFETY: as in raise_type.
+            // SAFETY: the name of a type, palloc'd, in the server's encoding.
             let wanted = unsafe {
                 server_to_utf8(
                     CStr::from_ptr(pg_sys::format_type_with_typemod(base, modifier)).to_bytes(),

@@ -1,4 +1,4 @@
-//! New values of some columns of the row that comes in.
+//! New values for some columns of the row that fired the trigger.
 
 use pgrx::pg_sys;
 
@@ -13,13 +13,13 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Sets a column to a value of its base type. Raises an ERROR if the column is of a domain that
-    /// does not allow the value.
+    /// Sets a column to a value of its base type. Raises an ERROR if the column's domain does not
+    /// allow the value.
     pub fn set(&mut self, column: &Column, value: Option<pg_sys::Datum>) {
         let is_null = value.is_none();
         let value = value.unwrap_or(pg_sys::Datum::null());
         if column.declared != column.base {
-            // SAFETY: a value of the domain's base type; nothing is cached between calls.
+            // SAFETY: the value is of the domain's base type; nothing is cached between calls.
             unsafe {
                 let (context, cached) = (pg_sys::CurrentMemoryContext, std::ptr::null_mut());
                 pg_sys::domain_check(value, is_null, column.declared, cached, context);
@@ -42,7 +42,7 @@ impl Changes {
         if self.columns.is_empty() {
             return row;
         }
-        // SAFETY: as this function's; the values are of the columns' types.
+        // SAFETY: the row has this descriptor, and each value is of its column's base type.
         unsafe {
             pg_sys::heap_modify_tuple_by_cols(
                 row,

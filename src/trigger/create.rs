@@ -1,4 +1,4 @@
-//! `simhash_dedup_create`: the trigger of a table in one call, with all its arguments checked.
+//! `simhash_dedup_create`: creates a table's trigger, and checks all its arguments at once.
 
 use std::ffi::CStr;
 
@@ -11,12 +11,12 @@ use crate::catalog::relations::triggers;
 use crate::error::{raise, shown};
 use crate::family::create::{expect_table, identifier, literals, run};
 
-/// The name of the trigger. Triggers fire in the order of their names, and this one judges the row
-/// as the others leave it.
+/// The name of the trigger. BEFORE triggers fire in the order of their names, so this one judges
+/// the row as the others have left it.
 const NAME: &CStr = c"zz_simhash_dedup";
 
-/// Creates the trigger with these arguments, and returns its name. Raises the ERROR that the first
-/// row would have met if an argument is wrong, and gives the WARNINGs.
+/// Creates the trigger with these arguments, and returns its name. Raises the ERRORs and WARNINGs
+/// that the first row would get otherwise.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> String {
     expect_table(table);
     let name = free_name(table);
@@ -28,8 +28,8 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> Strin
         shown(schema.quoted_name()),
         literals(arguments)
     ));
-    // SAFETY: the trigger is there for the commands that follow; an open relation has as many
-    // triggers as it says, and each has a name.
+    // SAFETY: the trigger is visible after the increment. The relation is open while its triggers
+    // are used, and each has a name.
     unsafe {
         pg_sys::CommandCounterIncrement();
         let relation = PgRelation::open(table);
@@ -57,7 +57,7 @@ fn raise_repeated(table: pg_sys::Oid, trigger: &str) -> ! {
     )
 }
 
-/// That name, or with a number if a trigger of the table has it.
+/// The name [`NAME`], with a number appended if a trigger of the table has it.
 fn free_name(table: pg_sys::Oid) -> String {
     const MAX_TRIGGERS: usize = 100;
     let base = NAME.to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! What fired the trigger: the table, the new row, and of an update the old one.
+//! Reads from a trigger's call what fired it: the table, the new row, and for an UPDATE the old
+//! one.
 
 use std::ffi::CStr;
 
@@ -13,9 +14,9 @@ use crate::types::tid;
 pub struct Event<'a> {
     pub relation: pg_sys::Relation,
     pub trigger: &'a pg_sys::Trigger,
-    /// The row as it would be stored.
+    /// The row to be stored.
     pub new: pg_sys::HeapTuple,
-    /// The row that an update replaces.
+    /// The row that an UPDATE replaces.
     pub old: Option<pg_sys::HeapTuple>,
 }
 
@@ -28,12 +29,12 @@ pub struct RowPlace {
 }
 
 impl Event<'_> {
-    /// Raises 39P01 if the function was not called as the trigger that it is meant to be.
+    /// Reads the call. Raises 39P01 if it is not a BEFORE INSERT or UPDATE row trigger's.
     ///
     /// # Safety
-    /// PostgreSQL passes the call; the event is used while it lasts.
+    /// PostgreSQL passes the call, and the result is used only during it.
     pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: PostgreSQL passes the call, and its trigger's data live as long as the call.
         unsafe {
             let Some(data) = trigger_data(fcinfo) else {
                 raise_protocol("simhash_dedup can only be called as a trigger")
@@ -54,28 +55,28 @@ impl Event<'_> {
     /// The value of a column of the new row.
     ///
     /// # Safety
-    /// The column is the trigger's table's.
+    /// The column is one of the trigger's table.
     pub unsafe fn value(&self, column: &Column) -> Option<pg_sys::Datum> {
-        // SAFETY: as this function's.
+        // SAFETY: the column is one of the trigger's table.
         unsafe { self.read(self.new, column) }
     }
 
-    /// Whether an update leaves the very bytes of a value.
+    /// Whether an UPDATE leaves the bytes of a value unchanged. False for an INSERT.
     ///
     /// # Safety
-    /// The column is the trigger's table's.
+    /// The column is one of the trigger's table.
     pub unsafe fn keeps(&self, column: &Column) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: both rows and the column are of the trigger's table.
         let same = |old| unsafe { column.same(self.read(old, column), self.value(column)) };
         self.old.is_some_and(same)
     }
 
-    /// A column of the new or the old row.
+    /// The value of a column in the new or the old row.
     ///
     /// # Safety
-    /// The column is the trigger's table's.
+    /// The row and the column are of the trigger's table.
     pub unsafe fn read(&self, row: pg_sys::HeapTuple, column: &Column) -> Option<pg_sys::Datum> {
-        // SAFETY: as this function's.
+        // SAFETY: the row has the descriptor of the open relation, which has the column.
         unsafe { column.read(row, (*self.relation).rd_att) }
     }
 
@@ -94,9 +95,9 @@ impl Event<'_> {
         unsafe { CStr::from_ptr(self.trigger.tgname) }
     }
 
-    /// Where the old row is.
+    /// The place of the old row.
     pub fn old_place(&self) -> Option<RowPlace> {
-        // SAFETY: the trigger manager's row, valid during the call.
+        // SAFETY: the trigger manager's row is valid during the call.
         let place = |row: pg_sys::HeapTuple| tid::pack(unsafe { &(*row).t_self });
         self.old.map(|row| RowPlace { table: self.table(), tid: place(row) })
     }

@@ -1,5 +1,5 @@
-//! A fingerprint that is a generated column. PostgreSQL computes it after the BEFORE triggers, so
-//! the trigger has to compute it itself in order to compare it.
+//! Computes a fingerprint that is a generated column. PostgreSQL does so only after the BEFORE
+//! triggers.
 
 use pgrx::{PgMemoryContexts, pg_sys};
 
@@ -7,22 +7,22 @@ use super::event::Event;
 use crate::family::column::Column;
 use crate::family::generated::inputs;
 
-/// The column's expression, ready to be computed.
+/// The expression of a generated column, ready to be evaluated.
 pub struct Expression {
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
-    /// The columns it reads; empty for the whole row.
+    /// The columns that it reads; empty if it reads the whole row.
     inputs: Vec<Column>,
 }
 
 impl Expression {
-    /// The expression of a column, kept as long as the call site.
+    /// Prepares the expression of a column. It lives as long as the call site.
     ///
     /// # Safety
-    /// The event is of this call, and the column is generated and of the event's table.
+    /// The event is of this call, and the column is a generated one of the event's table.
     pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo, event: &Event<'_>, column: &Column) -> Self {
-        // SAFETY: as this function's. The expression is over columns of the table, which are Vars
-        // of relation 1; its memory is freed with the call site.
+        // SAFETY: the relation is open, and the column has an expression over Vars of relation 1.
+        // Its memory is freed with the call site.
         unsafe {
             PgMemoryContexts::For((*(*fcinfo).flinfo).fn_mcxt).switch_to(|_| {
                 let node = pg_sys::build_column_default(event.relation, i32::from(column.number));
@@ -35,12 +35,12 @@ impl Expression {
         }
     }
 
-    /// Whether a column that the expression reads is another one, or comes in.
+    /// Whether the UPDATE changes a column that the expression reads. True for an INSERT.
     ///
     /// # Safety
     /// The event is of the table that the expression was made for.
     pub unsafe fn input_changed(&self, event: &Event<'_>) -> bool {
-        // SAFETY: columns of the trigger's table.
+        // SAFETY: the inputs are columns of the event's table.
         self.inputs.is_empty() || self.inputs.iter().any(|input| unsafe { !event.keeps(input) })
     }
 
@@ -49,8 +49,8 @@ impl Expression {
     /// # Safety
     /// The event is of the table that the expression was made for.
     pub unsafe fn evaluate(&self, event: &Event<'_>) -> Option<pg_sys::Datum> {
-        // SAFETY: as this function's; the slot holds the row while the expression is computed, in a
-        // context that is emptied first.
+        // SAFETY: the slot holds the new row, which has the relation's descriptor, during the
+        // evaluation. The memory context of the result is reset only here.
         unsafe {
             pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
             let slot = pg_sys::MakeSingleTupleTableSlot(

@@ -1,4 +1,4 @@
-//! What becomes of a row that comes in: the steps of the trigger, in order.
+//! Decides what becomes of a row that is written: the steps of the trigger, in order.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ use crate::types::datum::{Decode, Encode};
 use crate::types::hash::hash_of;
 use crate::types::{Code, NearText, Text, TextPassage, Width};
 
-/// What becomes of the row.
+/// The outcome for the row.
 #[derive(Clone, Copy)]
 pub enum Verdict {
     Row(pg_sys::HeapTuple),
@@ -35,12 +35,12 @@ pub enum Verdict {
     Violation(Violation),
 }
 
-/// What becomes of the row for which the trigger fired.
+/// Decides about the row for which the trigger fired.
 ///
 /// # Safety
 /// PostgreSQL passes the call.
 pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
-    // SAFETY: as this function's; the trigger's data live as long as the call.
+    // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
     unsafe {
         memory::prepare();
         let event = Event::of(fcinfo);
@@ -54,12 +54,12 @@ pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
     }
 }
 
-/// What a statement's calls of the trigger share.
+/// State that the calls of one statement share.
 #[derive(Default)]
 struct Site {
-    /// Of a fingerprint that is a generated column.
+    /// For a fingerprint that is a generated column.
     expression: Option<Expression>,
-    /// Whether a text was hashed, or compared, in this statement: then its model is known.
+    /// Whether the statement has hashed a text, or compared one: then its model is known.
     has_hashed: bool,
     has_verified: bool,
 }
@@ -70,17 +70,18 @@ unsafe fn site<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Site {
     keep(fcinfo, |_: &()| true, || ((), Site::default()))
 }
 
-/// What is still to be done about a row.
+/// What is still to be done for a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// A claim, and a look for near rows.
+    /// A claim, and a search for near rows.
     Look,
-    /// An update leaves what the row is judged by.
+    /// Nothing: an UPDATE leaves what the row is judged by.
     Nothing,
-    /// It comes from another partition, by an update that was judged.
+    /// Nothing: the row moves from another partition, by an UPDATE that was judged.
     NothingMoved,
-    /// An update gives it another key, and leaves all else. Inserts with the key that it had pass
-    /// it by as the same row ([`Query::same_row`]). With a claim such an insert sees it, or waits.
+    /// A claim only: an UPDATE changes the key alone. An INSERT with the old key passes over this
+    /// row as the same row ([`Query::same_row`]). Because of the claim, such an INSERT sees the
+    /// UPDATE, or waits.
     ClaimOnly,
 }
 
@@ -93,7 +94,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     unsafe fn verdict(mut self) -> Verdict {
-        // SAFETY: as judge's.
+        // SAFETY: the event is of this call, and the column is one of its table.
         unsafe {
             let column = self.setup.arguments.searched.column;
             let before = self
@@ -128,12 +129,12 @@ impl Judge<'_> {
         }
     }
 
-    /// A fingerprint; or in its place a hash of the text, if rows are searched by it.
+    /// A fingerprint, or in its place a hash of the text if rows are searched by texts.
     ///
     /// # Safety
-    /// It is a value of the column that is searched.
+    /// The datum is a value of the column that is searched.
     unsafe fn searched_code(&self, datum: pg_sys::Datum) -> Code {
-        // SAFETY: as this function's.
+        // SAFETY: the datum is a value of the column that is searched.
         unsafe {
             match self.setup.arguments.by {
                 By::Distance { width, .. } => width.code(datum),
@@ -150,9 +151,9 @@ impl Judge<'_> {
         Verdict::Row(unsafe { self.changes.apply(self.event.new, (*self.event.relation).rd_att) })
     }
 
-    /// What the row will be searched by. `before`: what the one was that an update replaces.
+    /// What the new row is searched by. `before`: what the old row was searched by, for an UPDATE.
     unsafe fn new_code(&mut self, before: Option<Option<Code>>) -> Option<Code> {
-        // SAFETY: as judge's.
+        // SAFETY: the columns are of the event's table, and an expression is made for that table.
         unsafe {
             let arguments = &self.setup.arguments;
             let (event, column) = (self.event, arguments.searched.column);
@@ -198,19 +199,19 @@ impl Judge<'_> {
         }
     }
 
-    /// The values of the scope's columns. `None` if one is NULL: nothing is equal to it, so that
-    /// the row has no duplicates.
+    /// The values of the scope's columns. `None` if one is NULL: it equals nothing, so the row has
+    /// no duplicates.
     unsafe fn scope(&self) -> Option<Vec<pg_sys::Datum>> {
         let columns = self.setup.arguments.scope.iter();
-        // SAFETY: as judge's.
+        // SAFETY: the scope's columns are of the event's table.
         columns.map(|scope| unsafe { self.event.value(&scope.column) }).collect()
     }
 
-    /// Whether an update leaves what the row is judged by: what it was searched by, its scope, and
-    /// its text if texts are compared.
+    /// Whether an UPDATE leaves the rest of what the row is judged by: its scope, and its text if
+    /// texts are compared. The caller compares what the row is searched by.
     unsafe fn leaves(&self, old: pg_sys::HeapTuple) -> bool {
         let (event, arguments) = (self.event, &self.setup.arguments);
-        // SAFETY: as judge's.
+        // SAFETY: the columns are of the event's table, and `old` is its old row.
         unsafe {
             let are_equal = |column: &Column| {
                 let both = event.read(old, column).zip(event.value(column));
@@ -222,16 +223,16 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether an update leaves the key by which rows are taken for the same.
+    /// Whether an UPDATE leaves the key by which a row counts as the same row.
     unsafe fn keeps_key(&self) -> bool {
         let key = self.setup.arguments.key.as_ref().filter(|key| !key.unique.is_empty());
-        // SAFETY: as judge's.
+        // SAFETY: the key's column is of the event's table.
         key.is_none_or(|key| unsafe { self.event.keeps(&key.column) })
     }
 
-    /// What the row is judged by.
+    /// The values that the row is judged by.
     unsafe fn criteria(&self, searched: Option<Code>) -> Criteria {
-        // SAFETY: as judge's.
+        // SAFETY: the columns are of the event's table.
         let bytes =
             |column: &Column| unsafe { self.event.value(column).map(|value| column.bytes(value)) };
         let arguments = &self.setup.arguments;
@@ -240,9 +241,10 @@ impl Judge<'_> {
         Criteria { searched, values: scope.chain(text).map(bytes).collect() }
     }
 
-    /// Claims of earlier rows end. Of one that moves, its own goes on.
+    /// Ends claims of earlier rows. If the row moves to another partition, its claim continues
+    /// there.
     unsafe fn go_on_with_claims(&mut self, needs: Needs) {
-        // SAFETY: as judge's.
+        // SAFETY: PostgreSQL passes the call of the trigger.
         let statement = unsafe { self.statement() };
         let (trigger, table) = (self.trigger_id(), self.event.table());
         if needs != Needs::NothingMoved {
@@ -254,13 +256,13 @@ impl Judge<'_> {
         }
     }
 
-    /// What the row needs. An update in a partition is noted, for it may move the row to another
-    /// one: then the insertion there asks here, too.
+    /// Finds out what the row needs. An UPDATE of a partition's row is noted: if it moves the row
+    /// to another partition, the INSERT there fires the trigger again.
     unsafe fn classify(&self, before: Option<Option<Code>>, searched: Option<Code>) -> Needs {
         let event = self.event;
         let (table, trigger) = (event.table(), self.trigger_id());
         let root = self.setup.family.roots.first().copied().unwrap_or(table);
-        // SAFETY: as judge's.
+        // SAFETY: the columns are of the event's table, and the statement is the one that runs.
         unsafe {
             let statement = self.statement();
             let criteria = || self.criteria(searched);
@@ -283,17 +285,17 @@ impl Judge<'_> {
     }
 
     unsafe fn statement(&self) -> StatementId {
-        // SAFETY: PostgreSQL passes the call.
+        // SAFETY: PostgreSQL passes the call of the trigger.
         unsafe { StatementId::of_trigger(self.fcinfo) }
     }
 
-    /// Tells the triggers of a statement apart. Every partition's copy has the same name.
+    /// Identifies a trigger within a statement. The copies in partitions have the same name.
     fn trigger_id(&self) -> u64 {
         hash_of(self.event.trigger_name())
     }
 
-    /// Searches for a near row, if the row needs that. It has a claim from then on, unless its
-    /// family's lock keeps everybody else out.
+    /// Searches for a near row, if the row needs that. Before, the row gets a claim, unless the
+    /// family's lock excludes other writers.
     unsafe fn claim_and_search(
         &mut self,
         searched: Code,
@@ -302,12 +304,13 @@ impl Judge<'_> {
     ) -> Option<Duplicate> {
         let (family, alone) = self.locked_family();
         let (event, trigger) = (self.event, self.trigger_id());
-        // SAFETY: as judge's; the snapshot is registered until it is released.
+        // SAFETY: the columns are of the event's table, and the family's relations are locked. The
+        // text lives as long as the call.
         unsafe {
             let has_verified = std::mem::replace(&mut site(self.fcinfo).has_verified, true);
             let statement = self.statement();
             let text = self.setup.arguments.text.as_ref().map(|text| text.column);
-            // Nothing is similar to no text.
+            // Nothing is similar to NULL.
             let own = match text {
                 Some(column) => Some(event.value(&column)?),
                 None => None,
@@ -362,17 +365,17 @@ impl Judge<'_> {
         }
     }
 
-    /// The family as it is once its locks are held and its relations are locked against any change,
-    /// and whether nobody else can put rows in.
+    /// The family, with its locks held and its relations locked against changes, and whether the
+    /// lock excludes all other writers.
     fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
             let known = self.setup.current_family();
-            // SAFETY: as judge's.
+            // SAFETY: the event's relation is open, and the trigger is one of its triggers.
             let alone = !board::is_there()
                 || unsafe { self.setup.needs_lock_alone(self.event.relation, self.event.trigger) };
             known.roots.iter().for_each(|&root| lock::take(root, alone));
             known.lock_relations();
-            // Parents and children may have come or gone while locks were waited for.
+            // Parents and children may have changed during the wait for locks.
             let family = self.setup.current_family();
             if Rc::ptr_eq(&known, &family) {
                 return (family, alone);
@@ -380,7 +383,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Sets link and flag.
+    /// Sets the link and the flag.
     fn mark(&mut self, found: Option<Duplicate>) {
         let arguments = &self.setup.arguments;
         if let Some(flag) = arguments.action.flag() {
@@ -395,9 +398,8 @@ impl Judge<'_> {
     }
 }
 
-/// Searches for a row near one that comes in. If `row` is given, that is claimed before each look.
-/// The claim outlives this call if the row will be stored: if no near one was found, or if it
-/// `stays` in any case.
+/// Searches for a row near the new one. A `row`, if given, is claimed before each search. The claim
+/// outlives this call if the row will be stored: if no near row was found, or if `stays` is true.
 ///
 /// # Safety
 /// The family's relations are locked; the trigger was fired for the row.
@@ -409,13 +411,13 @@ unsafe fn find(
     stays: bool,
 ) -> Option<Duplicate> {
     loop {
-        // SAFETY: as this function's; the snapshot is registered until it is released.
+        // SAFETY: the family's relations are locked. The snapshot is registered until `release`.
         unsafe {
             let completions = row.map(|_| snapshot::completions());
             let ticket = row.map(|row| {
                 let mut texts = texts.as_mut().filter(|texts| texts.are_kept());
                 claims::claim(row, || {
-                    // Texts that are near to both are compared before the other one has ended.
+                    // Before a wait: compares texts already now, because their sketches are kept.
                     if let Some(texts) = texts.take() {
                         look_at_everything(family, query, Some(texts));
                     }
@@ -427,7 +429,8 @@ unsafe fn find(
                 busy.wait();
                 continue;
             }
-            // What is committed is what it was, and none of it was near.
+            // No transaction has ended since, so no near row was committed after the dirty search
+            // began.
             if matches!(seen, Some(Seen::None)) && completions == Some(snapshot::completions()) {
                 return None;
             }
@@ -435,7 +438,8 @@ unsafe fn find(
             let found = nearest(family, query, texts.as_mut(), snapshot);
             snapshot::release(snapshot);
             let Some(ticket) = ticket else { return found };
-            // What was seen is gone, and others in progress were not looked at.
+            // The row that the dirty search saw is gone, and it may have kept the search from
+            // others in progress.
             let again = found.is_none() && matches!(seen, Some(Seen::Row));
             if again || found.is_some() && !stays {
                 claims::withdraw(ticket);
@@ -447,7 +451,7 @@ unsafe fn find(
     }
 }
 
-/// What a row's claim is compared by.
+/// What the claim of a row is compared by.
 fn what(by: &By, searched: Code, texts: Option<&Texts<'_>>) -> What {
     match by {
         By::Distance { distance, .. } => What::Fingerprint { fp: searched, distance: *distance },
@@ -459,13 +463,13 @@ fn what(by: &By, searched: Code, texts: Option<&Texts<'_>>) -> What {
     }
 }
 
-/// Hashes of a scope: equal values have the same.
+/// The hashes of a scope. Equal values have equal hashes.
 ///
 /// # Safety
-/// They are values of the columns.
+/// The values are of the columns.
 unsafe fn scope_of(columns: &[Named], values: &[pg_sys::Datum]) -> Scope {
     let names: Vec<_> = columns.iter().map(|named| &named.name).collect();
-    // SAFETY: as this function's.
+    // SAFETY: each value is of its column.
     let hash = |(named, &value): (&Named, &pg_sys::Datum)| unsafe { named.column.hash(value) };
     let values: Vec<_> = columns.iter().zip(values).map(hash).collect();
     Scope { columns: hash_of(names), values: hash_of(values) }

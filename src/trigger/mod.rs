@@ -1,14 +1,15 @@
-//! The trigger `simhash_dedup()`: it keeps near-duplicates out, or marks them, as rows come in.
+//! The trigger `simhash_dedup()`: it keeps near-duplicates out, or marks them, when a row is
+//! written.
 //!
-//! For a row with a new fingerprint: the locks of its [`family`](crate::family), a
-//! [claim](crate::claims) of the row, a search of the family's indexes, then what the trigger's
-//! arguments say. The order is an invariant. README.md beside this file says what the trigger
-//! promises, and why.
+//! For a row with a new fingerprint the order of steps is an invariant: the locks of its
+//! [`family`](crate::family), a [claim](crate::claims) of the row, a search of the family's
+//! indexes, then the action that the trigger's arguments name. README.md beside this file says what
+//! the trigger promises, and why.
 //!
-//! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
-//! [`arguments`], [`setup`] (what is kept from row to row), [`warnings`], [`generated`] (a
-//! fingerprint that is a generated column), [`search`], [`window`] (by time), [`moves`] (updates
-//! that move a row to another partition), [`create`], [`changes`] and [`violation`] (the ERROR of
+//! Files: [`judge`] (the steps), [`event`] (what fired the trigger), [`arguments`], [`setup`] (what
+//! is kept across rows), [`warnings`], [`generated`] (a fingerprint that is a generated column),
+//! [`search`], [`window`] (rows of a period), [`moves`] (updates that move a row to another
+//! partition), [`create`], [`changes`] (new values for the row) and [`violation`] (the ERROR of
 //! action=error).
 
 pub mod arguments;

@@ -1,13 +1,13 @@
-//! Updates that move a row to another partition.
+//! Recognises the second half of an UPDATE that moves a row to another partition.
 //!
-//! Such an UPDATE is a deletion in one partition and an insertion into another, and the insertion
-//! fires the trigger again. The update has already been judged. If the insertion were judged too, a
-//! row that was a duplicate all along would be skipped now, and be lost.
+//! Such an UPDATE is a DELETE in one partition and an INSERT into another, and the INSERT fires the
+//! trigger again, after the UPDATE has been judged. If the INSERT were judged too, a row that was a
+//! duplicate all along could be skipped now, and be lost.
 //!
-//! So the trigger notes an update that it lets pass. An insertion of the same statement is the
-//! update's second half if the noted row's header says that this very statement moved the row away.
-//! Notes end with their statement, so none outlives it, its (sub)transaction or portal. Statements
-//! that other triggers run in between have notes of their own.
+//! So the trigger notes each UPDATE that it lets pass. An INSERT of the same statement is the
+//! second half of the noted UPDATE if the old row's header says that this very statement moved the
+//! row away. A note ends with its statement, so none outlives the statement's (sub)transaction or
+//! portal. Nested statements have notes of their own.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -22,11 +22,11 @@ use crate::types::Code;
 /// The rows that one statement updates.
 struct Statement {
     id: StatementId,
-    /// At most one for each trigger: a row's deletion and insertion come before the next row.
+    /// At most one for each trigger: both halves of a row's move come before the next row.
     noted: Vec<Noted>,
 }
 
-/// What the trigger judges a row by.
+/// The values by which the trigger judges a row.
 #[derive(PartialEq, Eq)]
 pub struct Criteria {
     pub searched: Option<Code>,
@@ -34,15 +34,15 @@ pub struct Criteria {
     pub values: Vec<Option<Vec<u8>>>,
 }
 
-/// A row of a partition whose update the trigger let pass.
+/// A row of a partition whose UPDATE the trigger has let pass.
 struct Noted {
     root: pg_sys::Oid,
-    /// Every partition's copy of a trigger has the same.
+    /// [`Judge::trigger_id`](super::judge), the same for the copies of a trigger in all partitions.
     trigger: u64,
     place: RowPlace,
     criteria: Criteria,
-    /// The statement's own command is this or an earlier one. Statements that began later have
-    /// later commands.
+    /// The statement's own command is this one or an earlier one. Later statements have later
+    /// commands.
     command: pg_sys::CommandId,
 }
 
@@ -50,13 +50,13 @@ thread_local! {
     static STATEMENTS: RefCell<Vec<Statement>> = const { RefCell::new(Vec::new()) };
 }
 
-/// storage/itemptr.h: where the header of a row that moved to another partition points to.
+/// storage/itemptr.h: the offset in t_ctid of a row that was moved to another partition.
 const MOVED_OFFSET: u16 = 0xfffd;
 
-/// Remembers that the row at `place` may be updated.
+/// Notes that the row at `place` may be updated.
 ///
 /// # Safety
-/// The statement runs.
+/// The statement is still running.
 pub unsafe fn note_update(
     statement: StatementId,
     root: pg_sys::Oid,
@@ -66,11 +66,12 @@ pub unsafe fn note_update(
 ) {
     let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.id == statement));
     if !known {
-        // SAFETY: as this function's.
+        // SAFETY: the statement is still running, and `forget` may be called while the process
+        // ends.
         unsafe { statement.at_end(forget) };
         STATEMENTS.with_borrow_mut(|all| all.push(Statement { id: statement, noted: Vec::new() }));
     }
-    // SAFETY: reads the transaction's state, and marks the command used, so that the next one has
+    // SAFETY: in a transaction. The call marks the command as used, so that the next command gets
     // another number.
     let command = unsafe { pg_sys::GetCurrentCommandId(true) };
     STATEMENTS.with_borrow_mut(|all| {
@@ -83,7 +84,7 @@ pub unsafe fn note_update(
 }
 
 unsafe extern "C-unwind" fn forget(memory: *mut c_void) {
-    // When the process ends, the notes may go before the memory.
+    // When the process ends, the notes may be dropped before the memory context.
     let _ = STATEMENTS.try_with(|all| {
         if let Ok(mut all) = all.try_borrow_mut() {
             all.retain(|known| known.id != StatementId::ended(memory));
@@ -91,11 +92,11 @@ unsafe extern "C-unwind" fn forget(memory: *mut c_void) {
     });
 }
 
-/// Whether this insertion into another partition is the second half of the update that the
-/// statement noted last. The note is used up.
+/// Whether this INSERT into another partition is the second half of the UPDATE that the statement
+/// noted last. The note is consumed.
 ///
 /// # Safety
-/// In a trigger of the insertion; `statement` as in [`note_update`].
+/// The call is in a trigger of the INSERT; `statement` is as in [`note_update`].
 pub unsafe fn is_second_half(
     statement: StatementId,
     root: pg_sys::Oid,
@@ -112,7 +113,7 @@ pub unsafe fn is_second_half(
     noted.is_some_and(|noted| {
         noted.place.table != table
             && noted.criteria == criteria()
-            // SAFETY: the statement locked the row, so this version stays until the transaction
+            // SAFETY: the statement has locked the row, so this version stays until the transaction
             // ends.
             && unsafe { has_moved(noted.place, noted.command) }
     })
@@ -122,17 +123,17 @@ pub unsafe fn is_second_half(
 /// one.
 ///
 /// # Safety
-/// The row's version is still there.
+/// The version of the row still exists.
 unsafe fn has_moved(place: RowPlace, command: pg_sys::CommandId) -> bool {
-    // SAFETY: as this function's; the header is a copy.
+    // SAFETY: the version of the row still exists, and the header is a copy.
     unsafe {
         let Some(mut header) = header(place) else { return false };
         let mask = u32::from(header.t_infomask);
         let next = header.t_ctid;
         let moved = next.ip_posid == MOVED_OFFSET
             && (next.ip_blkid.bi_hi, next.ip_blkid.bi_lo) == (u16::MAX, u16::MAX);
-        // A transaction that was rolled back leaves a header that looks the same, but for the
-        // transaction's number, which is checked below.
+        // An aborted transaction leaves a header that looks the same except for the transaction's
+        // number, which is compared below.
         if !moved || mask & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) != 0 {
             return false;
         }
@@ -150,10 +151,10 @@ unsafe fn has_moved(place: RowPlace, command: pg_sys::CommandId) -> bool {
 /// The header of the row at that place.
 ///
 /// # Safety
-/// The row's version is still there, or its table is gone.
+/// The version of the row still exists, or its table is gone.
 unsafe fn header(place: RowPlace) -> Option<pg_sys::HeapTupleHeaderData> {
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: as this function's; what is opened is closed.
+    // SAFETY: the relation is open while the row is read, and closed below.
     unsafe {
         let relation = pg_sys::try_relation_open(place.table, lock).as_mut()?;
         let header = row_header(relation, place.tid);

@@ -1,4 +1,4 @@
-//! The nearest row of a family.
+//! Searches a family for the nearest row, or for any near row.
 
 use std::cmp::Ordering;
 
@@ -16,11 +16,11 @@ use crate::family::verify::Texts;
 use crate::types::ball::Ball;
 use crate::types::{Code, strategy, tid};
 
-/// What to look for.
+/// What a search asks for.
 pub struct Query<'a> {
     pub searched: Code,
     pub by: &'a By,
-    /// The text as a near_text or a text_passage, if rows are searched by it.
+    /// The text as a near_text or a text_passage, if rows are searched by texts.
     pub near_text: Option<pg_sys::Datum>,
     /// The values of the scope's columns.
     pub scope: &'a [pg_sys::Datum],
@@ -28,18 +28,17 @@ pub struct Query<'a> {
     pub updated: Option<RowPlace>,
     /// The key of the trigger's table.
     pub key: Option<&'a RowKey>,
-    /// The table that is inserted into, and the new row's key if that is unique there. A row with
-    /// the same key is no duplicate but the same row: ON CONFLICT or the unique index deals with
-    /// it.
+    /// The table of the INSERT, and the new row's key if that is unique there. A row with the same
+    /// key is no duplicate but the same row: ON CONFLICT or the unique index handles it.
     pub same_row: Option<(pg_sys::Oid, pg_sys::Datum)>,
-    /// Where the window of rows that count begins.
+    /// The start of the window of rows that count.
     pub since: Option<Since>,
-    /// Whether any duplicate is as good as the nearest.
+    /// Whether any duplicate will do, not only the nearest.
     pub any: bool,
 }
 
 impl Query<'_> {
-    /// The greatest distance; 0 if rows are searched by their texts.
+    /// The greatest distance; 0 if rows are searched by texts.
     fn distance(&self) -> u32 {
         match self.by {
             By::Distance { distance, .. } => *distance,
@@ -48,28 +47,28 @@ impl Query<'_> {
     }
 }
 
-/// A row within the distance. Its key is a copy, as a value of the trigger's own key.
+/// A near row. Its key is a copy, and a value of the type of the trigger's own key.
 #[derive(Clone, Copy, Debug)]
 pub struct Duplicate {
     pub distance: u32,
-    /// Of the texts, if they are compared.
+    /// The similarity of the texts, if they are compared.
     pub similarity: Option<f64>,
     pub place: RowPlace,
     pub key: Option<pg_sys::Datum>,
 }
 
-/// Of rows that are as good as each other, the least key of so many is taken. So a copy of a text
-/// that is there a million times costs what a copy of one does that is there a hundred times.
+/// Among rows that are equally good, the least key of this many counts. So a copy of a text that is
+/// stored a million times costs no more than a copy of one that is stored a hundred times.
 const MAX_EQUAL: usize = 100;
 
-/// The nearest row that `snapshot` sees. Of several at the same distance it is the one with the
-/// least key, and of these the first one in its table. A row without a key comes after those with
-/// one. If `texts` are compared, it is the row with the most similar text, and then the nearest.
-/// Of more than [`MAX_EQUAL`] at the same distance, or with similar texts, the first that are found
+/// The nearest row that `snapshot` sees. Among rows at the same distance it is the one with the
+/// least key, and among these the first one in its table. Rows without a key come last. If `texts`
+/// are compared, it is the row with the most similar text, and among these the nearest. Of more
+/// than [`MAX_EQUAL`] rows at the same distance, or with similar texts, only the first ones found
 /// count.
 ///
 /// # Safety
-/// The snapshot is registered, the family's relations are locked.
+/// The snapshot is registered, and the family's relations are locked.
 pub unsafe fn nearest(
     family: &Family,
     query: &Query<'_>,
@@ -80,7 +79,7 @@ pub unsafe fn nearest(
         let texts = texts.as_deref_mut();
         let mut search =
             Search { query, texts, radius, any, budget: MAX_EQUAL, found: None, look: None };
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot is registered, and the family's relations are locked.
         unsafe { search.run(family, snapshot) };
         search.found
     };
@@ -90,25 +89,25 @@ pub unsafe fn nearest(
         return Some(farthest);
     }
     if farthest.similarity.is_none() {
-        // At the first radius where there is one, all are at that distance.
+        // All rows within the first radius that has any are at the same distance.
         return (0..=farthest.distance).find_map(|radius| search(radius, false));
     }
-    // Of equal texts, which nothing is nearer to than they are to each other.
+    // Rows with an equal text first: no other text is more similar.
     let equal = search(0, false).filter(|found| found.similarity >= Some(1.0) || distance == 0);
     equal.or_else(|| search(distance, false))
 }
 
-/// What a look at everybody's rows has found, committed or not.
+/// What a dirty search has found.
 pub enum Seen {
     /// No near row.
     None,
-    /// One that is committed, or one of the own transaction.
+    /// A row that is committed, or of this transaction.
     Row,
-    /// None of these, but one of a transaction in progress.
+    /// No such row, but one of another transaction in progress.
     Busy(Busy),
 }
 
-/// A transaction in progress, and what to wait for of it if it has stored the row on trial.
+/// A transaction in progress, and its token if it has inserted the row speculatively.
 #[derive(Clone, Copy)]
 pub struct Busy {
     transaction: pg_sys::TransactionId,
@@ -116,10 +115,10 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Waits until the transaction has ended, or has confirmed the row or taken it back.
+    /// Waits until the transaction has ended, or has confirmed or removed the speculative row.
     pub fn wait(self) {
         use pg_sys::XLTW_Oper::XLTW_None;
-        // SAFETY: waits as a unique index does. An ERROR ends the transaction.
+        // SAFETY: waits as a unique index does, in a transaction; an ERROR aborts that.
         unsafe {
             if self.token > 0 {
                 pg_sys::SpeculativeInsertionWait(self.transaction, self.token);
@@ -131,11 +130,11 @@ impl Busy {
     }
 }
 
-/// Looks whether there is a near row, in a transaction in progress too.
+/// Searches for any near row, also among those of transactions in progress.
 ///
-/// A row that another transaction updates meanwhile may be missed. So of rows that are committed,
-/// [`nearest`] has the last word, with a snapshot that is taken later. A row whose deletion is not
-/// committed is there.
+/// A row that another transaction updates meanwhile may be missed. So for committed rows the result
+/// of [`nearest`] decides, with a snapshot taken later. A row whose deletion is not committed still
+/// counts.
 ///
 /// # Safety
 /// The family's relations are locked.
@@ -149,19 +148,19 @@ pub unsafe fn look_at_everything(
     let look = Some(DirtyLook { snapshot, seen: Seen::None });
     let (radius, any, budget) = (query.distance(), true, MAX_EQUAL);
     let mut search = Search { query, texts, radius, any, budget, found: None, look };
-    // SAFETY: as this function's. Such a snapshot needs no registration.
+    // SAFETY: the family's relations are locked. A dirty snapshot needs no registration.
     unsafe { search.run(family, snapshot) };
     search.look.map_or(Seen::None, |look| look.seen)
 }
 
 struct DirtyLook {
-    /// What the visibility of a row was, in this last.
+    /// The dirty snapshot. After each row its fields say which transaction is writing that row.
     snapshot: pg_sys::Snapshot,
     seen: Seen,
 }
 
 impl DirtyLook {
-    /// Takes in a near row.
+    /// Adds a near row.
     fn row(&mut self) {
         // SAFETY: the snapshot lives as long as the search.
         let (transaction, token) =
@@ -180,12 +179,12 @@ struct Search<'a, 't> {
     query: &'a Query<'a>,
     texts: Option<&'a mut Texts<'t>>,
     radius: u32,
-    /// Whether the first row will do.
+    /// Whether the first row is enough.
     any: bool,
-    /// How many more near rows are looked at, once there is one.
+    /// How many more near rows may be read. The search ends when this is 0.
     budget: usize,
     found: Option<Duplicate>,
-    /// Instead of a search for the nearest row.
+    /// The state of a dirty search; `None` for a search for the nearest row.
     look: Option<DirtyLook>,
 }
 
@@ -201,7 +200,7 @@ impl Search<'_, '_> {
 
     unsafe fn run(&mut self, family: &Family, snapshot: pg_sys::Snapshot) {
         for member in &family.members {
-            // SAFETY: as nearest's.
+            // SAFETY: the caller has registered the snapshot, and locked the family's relations.
             unsafe { self.member(member, snapshot) };
             if self.is_over() {
                 break;
@@ -210,7 +209,7 @@ impl Search<'_, '_> {
     }
 
     unsafe fn member(&mut self, member: &Member, snapshot: pg_sys::Snapshot) {
-        // SAFETY: as nearest's.
+        // SAFETY: the caller has registered the snapshot, and locked the family's relations.
         unsafe {
             let Some(mut opened) = Opened::open(member, snapshot) else { return };
             let window = self.query.since.zip(member.time);
@@ -241,7 +240,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Takes the row in the slot if it is better than what was found.
+    /// Takes the row in the slot if it is better than the best so far.
     unsafe fn row(&mut self, member: &Member, slot: *mut pg_sys::TupleTableSlot) {
         // SAFETY: the slot holds a row of the member's table.
         unsafe {
@@ -299,7 +298,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the row in the slot is of a time that counts.
+    /// Whether the time of the row in the slot is in the window.
     unsafe fn is_in_window(&self, member: &Member, slot: *mut pg_sys::TupleTableSlot) -> bool {
         let Some((since, column)) = self.query.since.zip(member.time) else { return true };
         // SAFETY: the slot holds a row of the member's table.

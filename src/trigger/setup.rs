@@ -1,5 +1,5 @@
-//! What a trigger is set up to do. It is kept from statement to statement, until its table or a
-//! relative of the table changes.
+//! What a trigger's arguments mean, with the state that the trigger keeps across statements, until
+//! a relation or a role changes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use crate::models::{fingerprinter, simhasher_for};
 use crate::types::hash::hash_of;
 use crate::types::{ConfigText, Width};
 
-/// A trigger on one table: its arguments, the tables to look at, the hasher.
+/// A trigger on one table: its arguments, its family, its hashers.
 pub struct Setup {
     pub relation: pg_sys::Oid,
     pub arguments: Arguments,
@@ -36,19 +36,19 @@ pub struct Setup {
     hasher: Option<Fingerprinter>,
     /// Cuts texts into the shingles by which they are compared.
     shingler: Option<Simhasher>,
-    /// Makes the sketches of texts that are searched by, or cuts them into words.
+    /// For rows that are searched by texts: makes sketches of texts, or cuts texts into words.
     sketches: Option<Sketches>,
     cutter: Option<Simhasher>,
-    /// What [`changes`] was when the arguments were read, and when the family was looked up.
+    /// The values of [`changes`] when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
-    /// See [`needs_lock_alone`](Self::needs_lock_alone); `None` before it was asked.
+    /// The result of [`needs_lock_alone`](Self::needs_lock_alone), if it is known.
     alone: Option<bool>,
 }
 
 type FamilyKey = (Vec<pg_sys::Oid>, Names);
 
-/// How many triggers are remembered.
+/// How many set-ups are kept.
 const KEPT: usize = 1024;
 
 thread_local! {
@@ -58,18 +58,18 @@ thread_local! {
     static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
 }
 
-/// The trigger's set-up, made if need be. It belongs to the caller until it is given back, so that
-/// an ERROR drops it.
+/// The trigger's set-up, a new one if none is kept or current. The caller owns it until
+/// [`give_back`], so an ERROR drops it.
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Setup {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open.
     let table = unsafe { (*relation).rd_id };
     let kept = SETUPS.with_borrow_mut(|setups| setups.remove(&trigger.tgoid));
     match kept {
         Some(setup) if setup.is_current() && setup.relation == table => setup,
-        // SAFETY: as this function's.
+        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
         _ => unsafe { Setup::new(relation, trigger, schema) },
     }
 }
@@ -86,7 +86,7 @@ pub fn give_back(trigger: pg_sys::Oid, setup: Setup) {
 impl Setup {
     unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
         let made = changes();
-        // SAFETY: as take's.
+        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
         let (arguments, table, owner) = unsafe {
             (
                 Arguments::parse(relation, trigger, schema),
@@ -103,7 +103,7 @@ impl Setup {
             relation: table,
             arguments,
             family,
-            // SAFETY: as take's.
+            // SAFETY: `relation` is open, and `trigger` is one of its triggers.
             triggers: unsafe { triggers_of_rows(relation, trigger) },
             names,
             schema,
@@ -115,7 +115,7 @@ impl Setup {
             family_made,
             alone: None,
         };
-        // An impossible config is an error at the first row, whether or not that row needs hashing.
+        // An impossible config is an ERROR at the first row, even if that row needs no hashing.
         if let (&By::Distance { width, .. }, Some(_)) = (&setup.arguments.by, setup.arguments.body)
         {
             setup.hasher(width, false);
@@ -130,12 +130,13 @@ impl Setup {
         self.made == changes()
     }
 
-    /// Whether one transaction at a time may write: for this trigger, or for another one of the
-    /// table or of its relatives. The first of them takes the lock so, for two transactions that
-    /// both share it would wait for each other.
+    /// Whether only one transaction at a time may write, because of this trigger or of another one
+    /// of the table or its relatives. The trigger that fires first already takes the lock
+    /// exclusively: two transactions that both share it, and then both need it exclusively, would
+    /// deadlock.
     ///
     /// # Safety
-    /// `relation` is the open table that the trigger is on, and the family's relations are there.
+    /// `relation` is the open table that the trigger is on, and the family's relations exist.
     pub unsafe fn needs_lock_alone(
         &mut self,
         relation: pg_sys::Relation,
@@ -145,7 +146,7 @@ impl Setup {
         if let Some(alone) = self.alone {
             return alone;
         }
-        // SAFETY: as this function's. An open relation has as many triggers as it says.
+        // SAFETY: `relation` is open while its triggers are used, and so is each relative.
         let alone = unsafe {
             self.is_one_writers()
                 || triggers_like(relation, trigger).any(|other| {
@@ -180,8 +181,8 @@ impl Setup {
         self.family.clone()
     }
 
-    /// The arguments, and what cuts texts into shingles if texts are compared. What the config
-    /// names is looked up once in each statement.
+    /// The arguments, and the simhasher that cuts texts into shingles, if texts are compared. The
+    /// names in its config are looked up once in each statement.
     fn arguments_and_shingler(
         &mut self,
         statement_begins: bool,
@@ -196,8 +197,8 @@ impl Setup {
         (arguments, shingler)
     }
 
-    /// The arguments, and what makes sketches if rows are searched by their texts. What the config
-    /// names is looked up once in each statement.
+    /// The arguments, and the maker of sketches, if rows are searched by texts. The names in its
+    /// config are looked up once in each statement.
     fn arguments_and_sketches(
         &mut self,
         statement_begins: bool,
@@ -214,8 +215,8 @@ impl Setup {
         (arguments, sketches)
     }
 
-    /// The arguments; and if rows are searched by passages, of how many words, and what cuts texts.
-    /// What the config names is looked up once in each statement.
+    /// The arguments; and, if rows are searched by passages, the number of words in one and the
+    /// simhasher that cuts texts. The names in its config are looked up once in each statement.
     fn arguments_and_cutter(
         &mut self,
         statement_begins: bool,
@@ -232,8 +233,8 @@ impl Setup {
         (arguments, cutter)
     }
 
-    /// The arguments, and what compares a row's `own` text with others if texts are compared.
-    /// `None` if rows are searched by their texts and this one has no token.
+    /// The arguments, and the comparison of a row's `own` text with others, if texts are compared.
+    /// `None` if rows are searched by texts and this one has no token.
     ///
     /// # Safety
     /// `own` has the representation of text, and lives as long as the result.
@@ -245,7 +246,7 @@ impl Setup {
         if self.arguments.by.similar().is_some_and(|similar| similar.words.is_some()) {
             let (arguments, cutter) = self.arguments_and_cutter(statement_begins);
             let texts = own.zip(cutter).map(|(own, (words, cutter))| {
-                // SAFETY: as this function's.
+                // SAFETY: `own` has the representation of text.
                 unsafe { Texts::by_passages(words, cutter, own) }
             });
             return Some((arguments, texts));
@@ -256,21 +257,21 @@ impl Setup {
             else {
                 return Some((arguments, None));
             };
-            // SAFETY: as this function's.
+            // SAFETY: `own` has the representation of text.
             let texts = unsafe { Texts::by_sketches(similar.similarity, sketches, own)? };
             return Some((arguments, Some(texts)));
         }
         let (arguments, shingler) = self.arguments_and_shingler(statement_begins);
         let how = arguments.verification.as_ref().zip(shingler).zip(own);
-        // SAFETY: as this function's.
+        // SAFETY: `own` has the representation of text, and lives as long as the result.
         let texts = how.map(|((verification, shingler), own)| unsafe {
             Texts::by_sets(verification.similarity, shingler, own)
         });
         Some((arguments, texts))
     }
 
-    /// The hasher of the trigger's config, for fingerprints of `width`. What it names is looked up
-    /// once in each statement.
+    /// The hasher of the trigger's config, for fingerprints of `width`. The names in the config are
+    /// looked up once in each statement.
     pub fn hasher(&mut self, width: Width, statement_begins: bool) -> &mut Fingerprinter {
         if statement_begins && self.arguments.config.names_something() {
             self.hasher = None;
@@ -284,7 +285,7 @@ impl Setup {
 /// commands/trigger.h.
 const TRIGGER_DISABLED: u8 = b'D';
 
-/// The other triggers of a relation with the function of this one, unless they are disabled.
+/// The other enabled triggers of a relation that call the same function as this one.
 ///
 /// # Safety
 /// The relation is open as long as the result is used.
@@ -292,7 +293,7 @@ unsafe fn triggers_like<'a>(
     relation: pg_sys::Relation,
     trigger: &pg_sys::Trigger,
 ) -> impl Iterator<Item = &'a pg_sys::Trigger> {
-    // SAFETY: as this function's.
+    // SAFETY: the relation is open as long as the result is used.
     let all = unsafe { triggers(relation) };
     let (function, own) = (trigger.tgfoid, trigger.tgoid);
     let is_enabled = |other: &pg_sys::Trigger| other.tgenabled as u8 != TRIGGER_DISABLED;
@@ -308,7 +309,7 @@ pub unsafe fn same_trigger<'a>(
     relation: pg_sys::Relation,
     trigger: &pg_sys::Trigger,
 ) -> Option<&'a pg_sys::Trigger> {
-    // SAFETY: as this function's.
+    // SAFETY: the relation is open, and these are its triggers.
     unsafe {
         let own = (identity(trigger), trigger.tgtype);
         triggers_like(relation, trigger)
@@ -316,7 +317,7 @@ pub unsafe fn same_trigger<'a>(
     }
 }
 
-/// Which triggers the rows of a table have.
+/// The triggers that fire for the rows of a table.
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
@@ -325,7 +326,7 @@ unsafe fn triggers_of_rows(relation: pg_sys::Relation, trigger: &pg_sys::Trigger
     let has_all_rows = |trigger: &pg_sys::Trigger| {
         trigger.tgqual.is_null() && trigger.tgnattr == 0 && trigger.tgtype as u32 & both == both
     };
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open, and these are its triggers.
     unsafe {
         let triggers: Vec<_> = triggers_like(relation, trigger).chain([trigger]).collect();
         let mut hashes: Vec<u64> = triggers.iter().map(|trigger| identity(trigger)).collect();
@@ -338,18 +339,18 @@ unsafe fn triggers_of_rows(relation: pg_sys::Relation, trigger: &pg_sys::Trigger
 /// A hash of a trigger's arguments.
 ///
 /// # Safety
-/// A trigger of an open relation.
+/// The trigger is one of an open relation.
 unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
-    // SAFETY: as this function's.
+    // SAFETY: the trigger is one of an open relation.
     hash_of(unsafe { written(trigger) }.collect::<Vec<_>>())
 }
 
-/// Whether a trigger's arguments ask for one writer at a time, as those about passages do.
+/// Whether a trigger's arguments require one writer at a time, as a passage does.
 ///
 /// # Safety
-/// A trigger of an open relation.
+/// The trigger is one of an open relation.
 unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: the trigger is one of an open relation.
     unsafe { written(trigger) }.any(|argument| {
         let mut parts = argument.to_bytes().splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
         let parts = (parts.next(), parts.next());
@@ -359,7 +360,7 @@ unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
 
 /// A relation, unless it is gone.
 fn open(relation: pg_sys::Oid) -> Option<PgRelation> {
-    // SAFETY: locked while it is open.
+    // SAFETY: the relation is locked when it is opened.
     unsafe {
         let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
         let opened = pg_sys::try_relation_open(relation, lock);
@@ -386,7 +387,7 @@ fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {
     if family.relations.contains(&table) {
         return family;
     }
-    // A partition that is being detached is no longer below its parent, but still has it as one.
+    // A partition that is being detached still has its parent, but is no longer found below it.
     let tops: Vec<_> = key.0.iter().copied().chain([table]).collect();
     Rc::new(Family::below(&tops, key.0, names))
 }

@@ -26,7 +26,7 @@ const fn pack(code: &[u8; 5]) -> c_int {
     packed
 }
 
-// utils/elog.h. pgrx's reports have no room for such codes and fields.
+// utils/elog.h. pgrx's reports cannot have such codes and fields.
 unsafe extern "C-unwind" {
     fn errstart(level: c_int, domain: *const c_char) -> bool;
     fn errcode(code: c_int) -> c_int;
@@ -61,8 +61,8 @@ impl Violation {
     /// # Safety
     /// The duplicate was found for the event, by these arguments.
     pub unsafe fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
-        // SAFETY: names of an open relation and its trigger, in the server's encoding; the strings
-        // are palloc'd.
+        // SAFETY: the relation and its trigger are open, and their names are in the server's
+        // encoding; the strings are palloc'd.
         unsafe {
             let form = &*(*event.relation).rd_rel;
             let utf8 = |text: &CStr| server_to_utf8(text.to_bytes()).to_owned();
@@ -106,7 +106,7 @@ impl Violation {
     }
 }
 
-/// Says which row is the duplicate, to a caller who may read its key.
+/// Describes the duplicate. Names its key only if the current role may read it.
 ///
 /// # Safety
 /// The duplicate was found by these arguments.
@@ -138,7 +138,7 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     else {
         return unnamed;
     };
-    // SAFETY: reads the session's state.
+    // SAFETY: `GetUserId` reads the session's state.
     let user = unsafe { pg_sys::GetUserId() };
     if !rights::may_read(found.place.table, name, user) {
         return unnamed;
@@ -153,7 +153,7 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     }
 }
 
-/// What the two rows have in common; nothing without a scope.
+/// What both rows have in common; empty without a scope.
 fn same_scope(arguments: &Arguments) -> String {
     // SAFETY: names of columns, in the server's encoding.
     let name = |scope: &Named| unsafe { server_to_utf8(scope.name.to_bytes()).to_owned() };

@@ -1,4 +1,4 @@
-//! Warnings about what makes the trigger's search slow, and an error where it would be incomplete.
+//! Warns about what makes the trigger's search slow, and refuses foreign tables that it would miss.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,19 +15,19 @@ use crate::family::warnings::warn_without_index;
 use crate::types::hash::hash_of;
 
 thread_local! {
-    /// What was warned about in this session: families, by their first topmost parent, and by what
-    /// they are searched, hashed.
+    /// The warnings that this session has given: the first topmost parent of the family, and a hash
+    /// of what it is searched by.
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u64)>> = RefCell::new(HashSet::new());
 }
 
-/// Warnings that this session has had are given again.
+/// Lets this session give its warnings again.
 pub fn forget() {
     WARNED.with_borrow_mut(HashSet::clear);
 }
 
-/// Raises 0A000 for a trigger of foreign tables, which it cannot look into, and if rows near those
-/// of its table may lie in foreign tables. They cannot where the scope has all columns that
-/// partitions above these are made by.
+/// Raises 0A000 for a trigger on a foreign table, and if rows near those of its table may be in
+/// foreign tables. They cannot be there if the scope has all columns of the partition keys above
+/// those tables.
 pub fn refuse_foreign(table: pg_sys::Oid, family: &Family, arguments: &Arguments) {
     let is_apart = |&foreign: &pg_sys::Oid| {
         let is_scope = |column: &CString| arguments.scope.iter().any(|own| own.name == *column);

@@ -1,5 +1,5 @@
-//! Windows: with since= only rows of the last days, say, are looked at. They are counted back from
-//! the time of the row that comes in.
+//! Windows: with since= only rows of the last days, say, count. A window is counted back from the
+//! time of the new row.
 
 use std::ffi::{CStr, CString};
 
@@ -12,7 +12,7 @@ use crate::family::given::Given;
 use crate::family::serving::not_before_of;
 use crate::types::text::utf8_to_server;
 
-/// The argument since: a column that tells a row's time, and how far back rows count.
+/// The argument since: the column of a row's time, and how far back rows count.
 #[derive(Clone, Debug)]
 pub struct Window {
     pub column: Named,
@@ -54,10 +54,10 @@ impl Window {
         Some(Window { column: named, back })
     }
 
-    /// The window of a row with this time. A row without one is taken to be of now.
+    /// The window of a row with this time. A row without a time gets the transaction's start.
     pub fn before(&self, time: Option<pg_sys::Datum>) -> Since {
-        // SAFETY: the column is of the type that the functions are called for; the interval lives
-        // during the call.
+        // SAFETY: the functions are those of the column's type, and the interval lives during the
+        // call.
         unsafe {
             let time = time.unwrap_or_else(|| now(self.column.column.base));
             let back = pg_sys::Datum::from(&raw const self.back);
@@ -73,10 +73,11 @@ impl Window {
     }
 }
 
-/// An interval as PostgreSQL reads it. Raises PostgreSQL's own ERROR if it is none.
+/// Parses an interval. Raises PostgreSQL's own ERROR if it is invalid.
 fn interval(text: &str) -> pg_sys::Interval {
     let text = CString::new(&*utf8_to_server(text)).unwrap_or_default();
-    // SAFETY: the arguments of the type's input function, which returns a palloc'd interval.
+    // SAFETY: these are the arguments of the type's input function, which returns a palloc'd
+    // interval.
     unsafe {
         let type_ = pg_sys::Datum::from(pg_sys::INTERVALOID);
         let arguments = [Some(text.as_ptr().into()), Some(type_), Some((-1i32).into())];
@@ -93,9 +94,9 @@ fn is_positive(interval: pg_sys::Interval) -> bool {
     greater.is_some_and(|greater| greater.value() & 0xff != 0)
 }
 
-/// When the transaction began, as a value of one of the three types.
+/// The transaction's start, as a value of one of the three types.
 unsafe fn now(base: pg_sys::Oid) -> pg_sys::Datum {
-    // SAFETY: functions of those types.
+    // SAFETY: each function gets a value of its type.
     unsafe {
         let now = pg_sys::Datum::from(pg_sys::GetCurrentTransactionStartTimestamp());
         let converted = match base {
@@ -107,52 +108,52 @@ unsafe fn now(base: pg_sys::Oid) -> pg_sys::Datum {
     }
 }
 
-/// A date as the timestamp at which it begins; others as they are.
+/// A date as the timestamp at which it begins; other values are unchanged.
 unsafe fn instant(base: pg_sys::Oid, value: pg_sys::Datum) -> pg_sys::Datum {
     if base != pg_sys::DATEOID {
         return value;
     }
-    // SAFETY: a function of that type.
+    // SAFETY: the value is a date.
     unsafe { call(pg_sys::date_timestamp, &[Some(value)]) }.unwrap_or(value)
 }
 
-/// Where the window of one row begins.
+/// The start of the window of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Since {
     column: Column,
-    /// Microseconds, as timestamps have them.
+    /// In microseconds, as in timestamps.
     start: i64,
 }
 
 impl Since {
-    /// Whether a row with this time is in the window. One without a time is not.
+    /// Whether a row with this time is in the window. A row without a time is not.
     ///
     /// # Safety
-    /// It is a value of the column, or of that of another table of the family.
+    /// The datum is a value of the column, or of the same column of another table of the family.
     pub unsafe fn counts(&self, time: Option<pg_sys::Datum>) -> bool {
         let Some(time) = time else { return false };
-        // SAFETY: as this function's.
+        // SAFETY: the datum is a value of the column's type.
         let time = unsafe { instant(self.column.base, time) };
         time.value() as i64 >= self.start
     }
 
-    /// The start as a value of the column's type, no later than the start itself.
+    /// The start as a value of the column's type: for a date, the day that it is in.
     pub fn start(&self) -> pg_sys::Datum {
         let start = pg_sys::Datum::from(self.start);
         if self.column.base != pg_sys::DATEOID {
             return start;
         }
-        // SAFETY: a function of that type. A timestamp's date is the day that it is in.
+        // SAFETY: the start is a timestamp.
         unsafe { call(pg_sys::timestamp_date, &[Some(start)]) }.unwrap_or(start)
     }
 
-    /// What a B-tree on the time is asked for.
+    /// The scan key for a B-tree on the time.
     ///
     /// # Safety
-    /// The index is locked, and its first column is the time, of its own type.
+    /// The index is locked, and its first column is the time, with the column's own type.
     pub unsafe fn key(&self, index: pg_sys::Oid) -> pg_sys::ScanKeyData {
         let mut key = pg_sys::ScanKeyData::default();
-        // SAFETY: as this function's; the operator is one of the index's first column.
+        // SAFETY: the index is locked, and the operator is one of its first column.
         unsafe {
             let index = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             let not_before = not_before_of(*index.rd_opfamily, *index.rd_opcintype);
@@ -167,12 +168,13 @@ impl Since {
         key
     }
 
-    /// Whether the table is a partition that has no row in the window, by its bounds.
+    /// Whether the table is a partition whose bounds exclude rows in the window.
     ///
     /// # Safety
     /// The relation is open, and `column` is its column of the time.
     pub unsafe fn excludes(&self, relation: pg_sys::Relation, column: &Column) -> bool {
-        // SAFETY: nodes are made here or are copies, in the current memory context.
+        // SAFETY: the relation is open. The nodes are made here, or copies in the current memory
+        // context.
         unsafe {
             if !(*(*relation).rd_rel).relispartition {
                 return false;
@@ -198,7 +200,7 @@ impl Since {
     /// Both sides of the condition that a row's time is not before the start.
     unsafe fn sides(&self, column: &Column) -> (*mut pg_sys::Var, *mut pg_sys::Const) {
         let length = if column.base == pg_sys::DATEOID { 4 } else { 8 };
-        // SAFETY: makes nodes.
+        // SAFETY: makes nodes in the current memory context.
         unsafe {
             (
                 pg_sys::makeVar(1, column.number, column.base, -1, pg_sys::InvalidOid, 0),
