@@ -1,4 +1,4 @@
-//! What arguments mean that the triggers have in common, each checked against the table.
+//! The arguments that both triggers have: what they mean, each checked against the table.
 
 use std::ffi::CStr;
 
@@ -21,12 +21,12 @@ use crate::types::varlena::with_packed_bytes;
 /// The most columns that a scope may have.
 const MAX_SCOPE: usize = 8;
 
-/// How rows are near.
+/// What makes two rows near.
 #[derive(Clone, Debug)]
 pub enum By {
-    /// By their fingerprints.
+    /// The distance of their fingerprints.
     Distance { width: Width, distance: u32 },
-    /// By their texts.
+    /// The similarity of their texts, or a passage that both have.
     Similarity(Similar),
 }
 
@@ -42,13 +42,14 @@ impl By {
         self.similar().is_some()
     }
 
-    /// What a value of the column that is searched is near by: rows with the same are near the
-    /// same rows. A fingerprint at the most significant end, or a hash of a text.
+    /// What a value of the searched column is searched by: a fingerprint, at the most significant
+    /// end, or a hash of a text. Rows with the same result are near the same rows.
     ///
     /// # Safety
-    /// It is a value of that column.
+    /// The datum is a value of that column.
     pub unsafe fn what(&self, value: pg_sys::Datum) -> B256 {
-        // SAFETY: as this function's.
+        // SAFETY: the datum is a value of the searched column, so a fingerprint of that width or a
+        // text.
         unsafe {
             match self {
                 By::Distance { width, .. } => width.code(value).leading(),
@@ -68,7 +69,7 @@ impl Given<'_> {
         })
     }
 
-    /// The text's column and how similar others are, if there is no fingerprint.
+    /// The text's column, and how similar other texts have to be. `None` if there is a fingerprint.
     pub fn similar(&self) -> Option<(Named, Similar)> {
         if self.get("fp").is_some() {
             return None;
@@ -103,7 +104,7 @@ impl Given<'_> {
         Some((body, Similar { similarity, words: None, config }))
     }
 
-    /// How many words in a row are a passage, which makes the texts that have it near.
+    /// The arguments for texts that are near if they share a passage of this many words.
     fn passage(&self) -> Similar {
         self.expect_none_of_fingerprints();
         let given = self.get("passage").and_then(|words| words.parse().ok());
@@ -119,7 +120,7 @@ impl Given<'_> {
         Similar { similarity: 0.0, words: Some(words), config }
     }
 
-    /// Raises 22023 for an argument that belongs to fingerprints.
+    /// Raises 22023 for an argument that only fingerprints have.
     fn expect_none_of_fingerprints(&self) {
         let useless = ["distance", "method", "measure", "shingle"];
         if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
@@ -174,7 +175,7 @@ impl Given<'_> {
         })
     }
 
-    /// The distance of near-duplicates.
+    /// The greatest distance of near-duplicates.
     pub fn distance(&self, width: Width) -> u32 {
         let Some(value) = self.get("distance") else { return width.near() };
         let bits = width.bits();
@@ -191,10 +192,10 @@ impl Given<'_> {
     /// The column that `key=` names, or the table's primary key if that is a single column.
     ///
     /// # Safety
-    /// An open table.
+    /// `relation` is open.
     pub unsafe fn key_or_primary(&self, relation: pg_sys::Relation) -> Option<Named> {
         self.column("key").or_else(|| {
-            // SAFETY: as this function's; the name of a column is palloc'd.
+            // SAFETY: `relation` is open; the name of a column is palloc'd.
             unsafe {
                 let unique = single_unique(relation);
                 let primary = unique.iter().find(|index| index.is_primary && index.column > 0)?;
@@ -206,7 +207,7 @@ impl Given<'_> {
     }
 
     /// The columns of `scope=`, whose values are compared by equality. `check` raises an ERROR for
-    /// one that cannot be.
+    /// a column that cannot be one of them.
     pub fn equal_columns(&self, check: impl Fn(&Named)) -> Vec<Named> {
         let given = self.columns("scope");
         if given.len() > MAX_SCOPE {
@@ -234,7 +235,7 @@ impl Given<'_> {
         given
     }
 
-    /// Raises 22023: what is wrong with a column of the scope.
+    /// Raises 22023, and says what is wrong with a column of the scope.
     pub fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
         // SAFETY: a column's name, in the server's encoding.
         let name = unsafe { server_to_utf8(name.to_bytes()) };
@@ -245,19 +246,19 @@ impl Given<'_> {
 /// A unique index on a single column.
 pub struct UniqueIndex {
     pub is_primary: bool,
-    /// Not positive for an expression.
+    /// 0 for an expression.
     pub column: pg_sys::AttrNumber,
-    /// Whether it is checked at once, not by a constraint that can be deferred.
+    /// Whether it is checked at once, and not by a constraint that can be deferred.
     pub is_immediate: bool,
     pub equality: Option<Equality>,
 }
 
-/// The table's unique indexes of a single column that hold every row.
+/// The table's unique indexes on a single column that hold every row.
 ///
 /// # Safety
-/// The table is open.
+/// `relation` is open.
 pub unsafe fn single_unique(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open, and so are its indexes, each with its catalogue row.
     unsafe {
         let unique = indexes(relation).filter_map(|index| {
             let form = index.rd_index;

@@ -1,11 +1,11 @@
-//! What was looked up in the catalogue is current for as long as nothing changes there.
+//! Counts changes in the catalogue, so that what was looked up there is known to be current.
 
 use std::cell::Cell;
 
 use pgrx::{pg_guard, pg_sys};
 
 thread_local! {
-    /// Counts changes of any relation and of roles, since a link depends on somebody's rights.
+    /// Counts changes of relations, and of roles: a link depends on a role's privileges.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
 }
@@ -20,17 +20,17 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation
     CHANGES.set(CHANGES.get().wrapping_add(1));
 }
 
-/// How many changes of relations and roles this session has heard of.
+/// How many changes of relations and roles this session has been notified of.
 pub fn changes() -> u64 {
     listen();
     CHANGES.get()
 }
 
-/// Counts changes of any relation and of roles from now on.
+/// Registers the callbacks, once in a session.
 fn listen() {
     if !LISTENING.replace(true) {
         use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID};
-        // SAFETY: once in a backend.
+        // SAFETY: callbacks are registered once in a backend.
         unsafe {
             pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
             for cache in [AUTHMEMROLEMEM, AUTHOID] {

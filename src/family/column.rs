@@ -1,4 +1,4 @@
-//! A column of a table: what is needed to read, copy and compare its values.
+//! A column of a table, with what is needed to read, copy and compare its values.
 
 use std::ffi::{CStr, CString};
 
@@ -12,7 +12,7 @@ pub struct Column {
     pub number: pg_sys::AttrNumber,
     /// The declared type, which may be a domain.
     pub declared: pg_sys::Oid,
-    /// The type below any domain, and its modifier, such as a length.
+    /// The type under any domain, and its modifier, such as a length.
     pub base: pg_sys::Oid,
     pub modifier: i32,
     pub collation: pg_sys::Oid,
@@ -36,7 +36,7 @@ pub enum Generated {
     Virtual,
 }
 
-/// What a unique index on a column holds to be the same value.
+/// The equality by which a unique index compares the values of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Equality {
     function: pg_sys::Oid,
@@ -49,7 +49,7 @@ impl Equality {
     /// # Safety
     /// `index` is an open index.
     pub unsafe fn of(index: pg_sys::Relation) -> Option<Self> {
-        // SAFETY: an open index has a first column; catalogue look-ups.
+        // SAFETY: `index` is open, and so has a first column.
         unsafe {
             let input = *(*index).rd_opcintype;
             let operator = if (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID {
@@ -64,7 +64,7 @@ impl Equality {
         }
     }
 
-    /// Whether it is that of the column, which SQL's `=` has.
+    /// Whether it is the column's equality, which is that of SQL's `=`.
     pub fn is_of(&self, column: &Column) -> bool {
         // SAFETY: a catalogue look-up.
         let function = unsafe { pg_sys::get_opcode(column.equality()) };
@@ -74,7 +74,7 @@ impl Equality {
     /// # Safety
     /// Both are values of the index's column.
     pub unsafe fn holds(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: both are values of the index's column.
         let equal = unsafe { pg_sys::OidFunctionCall2Coll(self.function, self.collation, a, b) };
         equal.value() & 0xff != 0
     }
@@ -87,8 +87,8 @@ unsafe extern "C-unwind" {
 }
 
 impl Column {
-    /// The column of that name, in the server's encoding; `None` for a dropped, a system or no
-    /// column.
+    /// The column of that name, in the server's encoding. `None` for a dropped column, a system
+    /// column, or no column.
     pub fn named(relation: pg_sys::Oid, name: &CStr) -> Option<Self> {
         // SAFETY: a syscache tuple is valid until it is released, and its fixed part is a
         // FormData_pg_attribute.
@@ -130,22 +130,22 @@ impl Column {
         descriptor: pg_sys::TupleDesc,
     ) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: as this function's.
+        // SAFETY: `tuple` has that descriptor, and the descriptor has this column.
         let value = unsafe {
             pg_sys::heap_getattr(tuple, i32::from(self.number), descriptor, &mut is_null)
         };
         (!is_null).then_some(value)
     }
 
-    /// Whether two values are the same bytes, toasted or not. Equal values may have different
-    /// bytes, never the other way round.
+    /// Whether two values have the same bytes, toasted or not. Equal values may have different
+    /// bytes, but values with the same bytes are equal.
     ///
     /// # Safety
     /// Both are values of this column.
     pub unsafe fn same(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
         match (a, b) {
             (None, None) => true,
-            // SAFETY: as this function's.
+            // SAFETY: both are values of this column, with its length and passing.
             (Some(a), Some(b)) => unsafe {
                 let (by_value, length) = (self.by_value, i32::from(self.length));
                 pg_sys::ffi::pg_guard_ffi_boundary(|| datum_image_eq(a, b, by_value, length))
@@ -157,26 +157,26 @@ impl Column {
     /// A copy in the current memory context.
     ///
     /// # Safety
-    /// It is a value of this column.
+    /// The datum is a value of this column.
     pub unsafe fn copy(&self, value: pg_sys::Datum) -> pg_sys::Datum {
         let (by_value, length) = (self.by_value, i32::from(self.length));
-        // SAFETY: as this function's.
+        // SAFETY: the datum is a value of this column, with its length and passing.
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datumCopy(value, by_value, length)) }
     }
 
-    /// The type's entry in the cache, which lives as long as the backend.
+    /// The type's entry in the type cache, which lives as long as the backend.
     fn cached(&self, flags: u32) -> *mut pg_sys::TypeCacheEntry {
-        // SAFETY: a look-up.
+        // SAFETY: a look-up in the type cache.
         unsafe { pg_sys::lookup_type_cache(self.base, flags as i32) }
     }
 
-    /// How two values are ordered; `Equal` for a type without an order.
+    /// The order of two values; `Equal` for a type without an order.
     ///
     /// # Safety
     /// Both are values of this column.
     pub unsafe fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> std::cmp::Ordering {
         let entry = self.cached(pg_sys::TYPECACHE_CMP_PROC_FINFO);
-        // SAFETY: as this function's.
+        // SAFETY: both are values of this column, and the function is that of its type.
         unsafe {
             if (*entry).cmp_proc == pg_sys::InvalidOid {
                 return std::cmp::Ordering::Equal;
@@ -187,14 +187,14 @@ impl Column {
         }
     }
 
-    /// Whether [`compare`](Self::compare) knows an order of the type.
+    /// Whether the type has an order for [`compare`](Self::compare).
     pub fn has_order(&self) -> bool {
-        // SAFETY: see cached.
+        // SAFETY: the entry lives as long as the backend.
         unsafe { (*self.cached(pg_sys::TYPECACHE_CMP_PROC)).cmp_proc != pg_sys::InvalidOid }
     }
 
-    /// Whether equal values are the same bytes, so that [`bytes`](Self::bytes) tell them apart. The
-    /// type's B-trees ask that before they keep one key for several rows.
+    /// Whether equal values have the same bytes, so that [`bytes`](Self::bytes) distinguish unequal
+    /// values. B-trees ask the same support function before they deduplicate.
     pub fn equal_is_same(&self) -> bool {
         /// access/nbtree.h.
         const EQUAL_IMAGE: i16 = 4;
@@ -202,7 +202,7 @@ impl Column {
         if self.base == pg_sys::BPCHAROID {
             return false;
         }
-        // SAFETY: catalogue look-ups; such a function takes the OID of a type.
+        // SAFETY: catalogue look-ups; the support function takes the OID of a type.
         unsafe {
             let class = pg_sys::GetDefaultOpClass(self.base, pg_sys::BTREE_AM_OID);
             if class == pg_sys::InvalidOid {
@@ -218,7 +218,7 @@ impl Column {
         }
     }
 
-    /// Whether the column refuses NULL, by itself or as a domain does.
+    /// Whether the column refuses NULL, by its own constraint or by a domain's.
     pub fn refuses_null(&self) -> bool {
         let (mut of, mut refuses) = (Some(self.declared), self.is_not_null);
         while let Some(domain) = of.filter(|_| !refuses) {
@@ -232,21 +232,21 @@ impl Column {
         refuses
     }
 
-    /// The operator that says whether two values are equal: that of the type's default operator
-    /// class for B-trees or hashing. `InvalidOid` for a type without one.
+    /// The operator of equality: that of the type's default operator class for B-trees or hashing.
+    /// `InvalidOid` for a type without one.
     pub fn equality(&self) -> pg_sys::Oid {
-        // SAFETY: see cached.
+        // SAFETY: the entry lives as long as the backend.
         unsafe { (*self.cached(pg_sys::TYPECACHE_EQ_OPR)).eq_opr }
     }
 
-    /// Whether two values are equal, as SQL's `=` has it under the column's collation. False for a
-    /// type without equality.
+    /// Whether two values are equal, as by SQL's `=` under the column's collation. False for a type
+    /// without equality.
     ///
     /// # Safety
     /// Both are values of this column.
     pub unsafe fn equal(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
         let entry = self.cached(pg_sys::TYPECACHE_EQ_OPR_FINFO);
-        // SAFETY: as this function's.
+        // SAFETY: both are values of this column, and the function is that of its type.
         unsafe {
             if (*entry).eq_opr == pg_sys::InvalidOid {
                 return false;
@@ -257,13 +257,13 @@ impl Column {
         }
     }
 
-    /// A hash that equal values have in common; 0 for all values of a type without one.
+    /// A hash that equal values share; 0 for all values of a type without a hash function.
     ///
     /// # Safety
-    /// It is a value of this column.
+    /// The datum is a value of this column.
     pub unsafe fn hash(&self, value: pg_sys::Datum) -> u32 {
         let entry = self.cached(pg_sys::TYPECACHE_HASH_PROC_FINFO);
-        // SAFETY: as this function's. The type's hash function agrees with its equality.
+        // SAFETY: the datum is a value of this column, and the function is that of its type.
         unsafe {
             if (*entry).hash_proc == pg_sys::InvalidOid {
                 return 0;
@@ -280,21 +280,22 @@ impl Column {
     pub unsafe fn is(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
         match (a, b) {
             (None, None) => true,
-            // SAFETY: as this function's.
+            // SAFETY: both are values of this column.
             (Some(a), Some(b)) => unsafe { self.equal(a, b) },
             _ => false,
         }
     }
 
-    /// The bytes of a value, by which [`same`](Self::same) values are the same.
+    /// The bytes of a value. Values with the same bytes are those that [`same`](Self::same)
+    /// accepts.
     ///
     /// # Safety
-    /// It is a value of this column.
+    /// The datum is a value of this column.
     pub unsafe fn bytes(&self, value: pg_sys::Datum) -> Vec<u8> {
         if self.by_value {
             return value.value().to_le_bytes().to_vec();
         }
-        // SAFETY: as this function's; the length is that of the column's type.
+        // SAFETY: the datum is a value of this column, and the length is that of its type.
         unsafe {
             match usize::try_from(self.length) {
                 Ok(length) => std::slice::from_raw_parts(value.cast_mut_ptr(), length).to_vec(),
@@ -307,10 +308,10 @@ impl Column {
     /// The text form of a value, in the server's encoding, palloc'd.
     ///
     /// # Safety
-    /// It is a value of this column.
+    /// The datum is a value of this column.
     pub unsafe fn show<'a>(&self, value: pg_sys::Datum) -> &'a CStr {
         let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
-        // SAFETY: the type's own output function.
+        // SAFETY: the datum is a value of the type whose output function this is.
         unsafe {
             pg_sys::getTypeOutputInfo(self.declared, &mut function, &mut is_varlena);
             CStr::from_ptr(pg_sys::OidOutputFunctionCall(function, value))
@@ -318,7 +319,7 @@ impl Column {
     }
 }
 
-/// A value of one integer type as one of a wider type; `None` for other types.
+/// Converts a value of one integer type to a wider one; `None` for other types.
 pub fn widen(from: pg_sys::Oid, to: pg_sys::Oid, value: pg_sys::Datum) -> Option<pg_sys::Datum> {
     match (from, to) {
         (pg_sys::INT2OID, pg_sys::INT4OID) => Some(i32::from(value.value() as i16).into()),

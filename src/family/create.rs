@@ -1,4 +1,4 @@
-//! What creates a trigger of ours on a table.
+//! Creates triggers: checks of the table, and the parts of the statement.
 
 use std::ffi::CString;
 
@@ -10,9 +10,9 @@ use crate::catalog::rights;
 use crate::error::raise;
 use crate::types::text::utf8_to_server;
 
-/// Raises 42809 unless that is a table.
+/// Raises 42809 unless the relation is a table.
 pub fn expect_table(table: pg_sys::Oid) {
-    // SAFETY: reads a catalogue.
+    // SAFETY: a catalogue look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(table) as u8 };
     if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind) {
         raise(
@@ -23,10 +23,11 @@ pub fn expect_table(table: pg_sys::Oid) {
     }
 }
 
-/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
+/// Raises 42501 unless the caller owns the table, because groups are found with the owner's
+/// privileges.
 pub fn check_owner(table: pg_sys::Oid) {
     expect_table(table);
-    // SAFETY: reads the session's state.
+    // SAFETY: `GetUserId` reads the session's state.
     let user = unsafe { pg_sys::GetUserId() };
     if !rights::owns(table, user) {
         raise(
@@ -37,11 +38,11 @@ pub fn check_owner(table: pg_sys::Oid) {
     }
 }
 
-/// Runs a statement that defines something, as the current role.
+/// Runs a statement that defines an object, as the current role.
 pub fn run(source: &str) {
     let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
-    // SAFETY: the sequence that PostgreSQL documents for SPI. SPI_finish ends it, or the abort of
-    // the transaction.
+    // SAFETY: the sequence of calls that PostgreSQL documents for SPI. SPI_finish ends it, or the
+    // transaction's abort.
     unsafe {
         if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
             raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
@@ -53,7 +54,8 @@ pub fn run(source: &str) {
     }
 }
 
-/// Arguments of a trigger's function, as SQL has them. Says what one of them does not do.
+/// The arguments of a trigger's function, as SQL literals. Gives a NOTICE about
+/// measure=containment.
 pub fn literals(arguments: &[String]) -> String {
     let is_containment = |argument: &String| {
         let parts = argument.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
@@ -66,13 +68,13 @@ pub fn literals(arguments: &[String]) -> String {
     arguments.join(", ")
 }
 
-/// A text as SQL has it, whatever standard_conforming_strings is.
+/// A text as an SQL literal, whatever standard_conforming_strings is.
 fn literal(text: &str) -> String {
     let escape = if text.contains('\\') { " E" } else { "" };
     format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// A name as SQL has it.
+/// A name as an SQL identifier.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! What a generated column is computed from.
+//! Finds the columns from which a generated column is computed.
 
 use std::ffi::CStr;
 
@@ -6,16 +6,17 @@ use pgrx::pg_sys;
 
 use super::column::Column;
 
-/// Whether a generated column is computed from another one.
+/// Whether a generated column is computed from another column. True for an expression that reads
+/// the whole row, or no column.
 ///
 /// # Safety
-/// An open table, whose column this is.
+/// `relation` is open, and `column` is a generated one of it.
 pub unsafe fn is_computed_from(
     relation: pg_sys::Relation,
     column: &Column,
     other: pg_sys::AttrNumber,
 ) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: `relation` is open, and the expression is over its columns, as relation 1.
     unsafe {
         let node = pg_sys::build_column_default(relation, i32::from(column.number));
         let inputs = inputs((*relation).rd_id, node);
@@ -23,12 +24,13 @@ pub unsafe fn is_computed_from(
     }
 }
 
-/// The columns that an expression reads; none if it reads the whole row.
+/// The columns that an expression reads. None for an expression that reads the whole row, a system
+/// column or no column.
 ///
 /// # Safety
 /// The expression is over columns of the table, as relation 1.
 pub unsafe fn inputs(table: pg_sys::Oid, expression: *mut pg_sys::Node) -> Vec<Column> {
-    // SAFETY: the set is made and read here.
+    // SAFETY: the expression is over columns of the table; the set is made and read here.
     unsafe {
         let mut set = std::ptr::null_mut();
         pg_sys::pull_varattnos(expression, 1, &mut set);

@@ -1,5 +1,5 @@
-//! The arguments of the triggers, 'key=value' each: which ones there are, what was given, and
-//! errors that quote it.
+//! The arguments of the triggers, 'key=value' each: which ones exist, what was given, and errors
+//! that quote them.
 
 use std::ffi::{CStr, CString};
 
@@ -9,15 +9,15 @@ use super::column::{Column, Named};
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-/// Whose arguments they are.
+/// The trigger whose arguments they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Dedup,
     Cluster,
 }
 
-/// An argument: its key, and its value as the documentation writes it. One of some words has these
-/// in `choice`, first the one that holds without the argument.
+/// An argument: its key, and its value as the documentation writes it. An argument whose value is
+/// one of some words has these in `choice`, the default first.
 struct Argument {
     key: &'static str,
     value: &'static str,
@@ -38,7 +38,7 @@ const fn chosen(key: &'static str, choice: &'static [&'static str], of: &'static
     Argument { key, value: "", choice, of }
 }
 
-/// All arguments. The pages have a line for each.
+/// All arguments. The manual has a line for each.
 const ARGUMENTS: &[Argument] = &[
     valued("cluster", "column", CLUSTER),
     valued("body", "column", BOTH),
@@ -71,10 +71,10 @@ impl Argument {
 /// The arguments of a trigger as they were written.
 ///
 /// # Safety
-/// A trigger of an open relation.
+/// The trigger is one of an open relation.
 pub unsafe fn written(trigger: &pg_sys::Trigger) -> impl Iterator<Item = &CStr> {
     let all = 0..trigger.tgnargs.max(0) as usize;
-    // SAFETY: as this function's: it has as many arguments, each a C string.
+    // SAFETY: the trigger has `tgnargs` arguments, each a C string.
     all.map(|index| unsafe { CStr::from_ptr(*trigger.tgargs.add(index)) })
 }
 
@@ -91,7 +91,8 @@ impl<'a> Given<'a> {
     /// # Safety
     /// `relation` is the open table that the trigger is on.
     pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger, of: Of) -> Self {
-        // SAFETY: as this function's. Names and arguments are in the server's encoding.
+        // SAFETY: `relation` is open, and `trigger` is one of its triggers. Names and arguments are
+        // in the server's encoding.
         unsafe {
             let utf8 =
                 |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
@@ -129,12 +130,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The value of a key.
+    /// The value that was given for a key.
     pub fn get(&self, key: &str) -> Option<&'a str> {
         ARGUMENTS.iter().position(|known| known.key == key).and_then(|place| self.values[place])
     }
 
-    /// The word that was given for a key, or the one that holds without it.
+    /// The word that was given for a key, or the default.
     pub fn choice(&self, key: &str) -> &'static str {
         let known = ARGUMENTS.iter().find(|known| known.key == key);
         let words = known.map_or(&[][..], |known| known.choice);
@@ -145,12 +146,12 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The argument as it was given, for messages.
+    /// The argument as it was given, for messages; the key alone if it was not given.
     pub fn shown(&self, key: &str) -> String {
         self.get(key).map_or_else(|| key.to_owned(), |value| format!("{key}={value}"))
     }
 
-    /// The column that the value of a key names, and its name. Raises 42703 if there is none.
+    /// The column that the value of a key names. Raises 42703 if there is none.
     pub fn column(&self, key: &str) -> Option<Named> {
         let value = self.get(key)?;
         Some(self.named(value).unwrap_or_else(|| {
@@ -158,14 +159,13 @@ impl<'a> Given<'a> {
         }))
     }
 
-    /// The columns that the value of a key lists, each with its name. Raises 42703 if there is
-    /// none.
+    /// The columns that the value of a key lists. Raises 42703 if one does not exist.
     pub fn columns(&self, key: &str) -> Vec<Named> {
         let names = self.get(key).into_iter().flat_map(|list| list.split(',')).map(str::trim);
         names.map(|name| self.column_named(key, name)).collect()
     }
 
-    /// The column of a name that is part of the value of a key. Raises 42703 if there is none.
+    /// The column of a name that is part of a key's value. Raises 42703 if there is none.
     pub fn column_named(&self, key: &str, name: &str) -> Named {
         self.named(name).unwrap_or_else(|| {
             self.raise_no_column(key, &format!("names \"{name}\", which is no column of the table"))
@@ -187,13 +187,13 @@ impl<'a> Given<'a> {
         )
     }
 
-    /// Raises 22023: what there is not.
+    /// Raises 22023 for a key or a word that does not exist.
     fn raise_invalid(&self, what: &str, allowed: &str) -> ! {
         let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
         raise(code, format!("{what} of {}", self.trigger), allowed)
     }
 
-    /// Raises 22023: what is wrong with an argument.
+    /// Raises 22023, and says what is wrong with an argument.
     pub fn raise(&self, argument: &str, what: &str, hint: &str) -> ! {
         self.raise_as(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, argument, what, hint)
     }
@@ -202,9 +202,9 @@ impl<'a> Given<'a> {
         raise(code, format!("argument \"{argument}\" of {} {what}", self.trigger), hint)
     }
 
-    /// Raises 42804: the column that an argument names is of another type than allowed.
+    /// Raises 42804 if the column that an argument names has a type that is not allowed.
     pub fn raise_type(&self, key: &str, column: &Column, allowed: &str) -> ! {
-        // SAFETY: a type's name, palloc'd, in the server's encoding.
+        // SAFETY: the name of a type, palloc'd, in the server's encoding.
         let found = unsafe {
             server_to_utf8(CStr::from_ptr(pg_sys::format_type_be(column.declared)).to_bytes())
         };

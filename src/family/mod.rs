@@ -1,11 +1,12 @@
-//! What the triggers have in common: a table, everything that it is looked at with, and how.
+//! What both triggers share: the tables that belong to a trigger's table, and how their rows are
+//! read.
 //!
-//! Where things are: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant),
-//! [`column`], [`generated`] (what a column is computed from), [`tables`] (the tables to look at),
-//! [`serving`] (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows),
-//! [`verify`] (by the texts), [`rights`] (who may see a key), [`lock`] (one writer at a time),
-//! [`snapshot`] (what is seen), [`changes`] (how long all this is current) and [`create`] (makes
-//! triggers).
+//! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
+//! [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
+//! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
+//! (compares texts), [`rights`] (which roles may read a key), [`lock`] (one writer at a time),
+//! [`snapshot`] (which rows are visible), [`changes`] (until when all this is current) and
+//! [`create`] (creates triggers).
 
 pub mod arguments;
 pub mod changes;

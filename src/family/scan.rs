@@ -1,8 +1,8 @@
-//! The rows of a family's table, read straight from its indexes: no plan, no privileges, no search
+//! Reads the rows of a family's table straight from its indexes: no plan, no privileges, no search
 //! path.
 //!
-//! A scan sees every row that its snapshot sees, as a constraint does, whoever writes and whatever
-//! row-level security hides from them.
+//! A scan returns every row that its snapshot sees, as a constraint does, whatever the writer may
+//! read and whatever row-level security hides.
 
 use pgrx::pg_sys;
 
@@ -17,36 +17,37 @@ const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
 
-/// What takes rows: each lies in the slot until the next one.
+/// A consumer of rows. Each row is in the slot until the next one.
 pub type Sink<'a> = &'a mut dyn FnMut(*mut pg_sys::TupleTableSlot) -> Next;
 
-/// Which row is wanted next.
+/// Which rows the scan has to return next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Any,
-    /// Those with the fingerprint of this one may be passed by.
+    /// Rows with the fingerprint of this one may be passed over.
     Other,
     None,
 }
 
-/// A table, open for searching. What is opened is closed by [`close`](Self::close), in reverse
-/// order, or by the abort of the transaction.
+/// A table, open for searching. [`close`](Self::close) closes all that was opened, in reverse
+/// order, or the transaction's abort does.
 pub struct Opened<'a> {
     pub member: &'a Member,
     pub relation: pg_sys::Relation,
     pub slot: *mut pg_sys::TupleTableSlot,
     snapshot: pg_sys::Snapshot,
-    /// Of the member's index, once it is searched, kept from one search to the next.
+    /// The scan of the member's index, opened by the first search and kept for the next.
     search: Option<(pg_sys::Relation, pg_sys::IndexScanDesc)>,
 }
 
 impl<'a> Opened<'a> {
-    /// `None` if the table is gone.
+    /// Opens a table; `None` if it is gone.
     ///
     /// # Safety
-    /// The snapshot is registered while this is used, the family's relations are locked.
+    /// The snapshot is valid while the result is used, and registered unless it is a dirty one. The
+    /// family's relations are locked.
     pub unsafe fn open(member: &'a Member, snapshot: pg_sys::Snapshot) -> Option<Self> {
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot is valid, and the relation is locked if it exists.
         unsafe {
             let relation = pg_sys::try_relation_open(member.table, NO_LOCK);
             if relation.is_null() {
@@ -57,8 +58,8 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Hands rows to `sink` that include all those in the scope which are asked for, by an operator
-    /// of the searched column and its argument: by the member's index, or else all rows.
+    /// Passes rows to `sink` that include all rows asked for in the scope, by an operator of the
+    /// searched column and its argument. They come from the member's index, or else are all rows.
     ///
     /// # Safety
     /// The argument is one of the operator; the scope has values of the scope's columns.
@@ -69,11 +70,11 @@ impl<'a> Opened<'a> {
         sink: Sink<'_>,
     ) {
         let Some(serving) = &self.member.index else {
-            // SAFETY: as open's.
+            // SAFETY: the snapshot of `open` is still valid.
             return unsafe { self.all(false, sink) };
         };
-        // SAFETY: as open's and this function's. Of a scan key the access method reads the column,
-        // the strategy, the argument and its type only. No type stands for the column's own.
+        // SAFETY: the snapshot of `open` is still valid. The access method reads only the column,
+        // the strategy, the argument and its type from a scan key. No type means the column's own.
         unsafe {
             let count = serving.conditions.len() as i32 + 1;
             let (relation, snapshot) = (self.relation, self.snapshot);
@@ -95,12 +96,12 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Hands the rows of another index to `sink`, those for which the scan key holds.
+    /// Passes the rows of another index to `sink` for which the scan key holds.
     ///
     /// # Safety
     /// The index is a B-tree of the table, and the key is for it.
     pub unsafe fn by_index(&self, index: pg_sys::Oid, key: pg_sys::ScanKeyData, sink: Sink<'_>) {
-        // SAFETY: as open's and this function's.
+        // SAFETY: the snapshot of `open` is still valid, and the key is for this index.
         unsafe {
             let index = pg_sys::index_open(index, LOCK);
             let scan = begin_index_scan(self.relation, index, self.snapshot, 1);
@@ -132,13 +133,13 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Hands every row to `sink`: in the order of the file, or from where another scan is at the
-    /// moment.
+    /// Passes every row to `sink`: in the order of the file, or else from where another scan is
+    /// now.
     ///
     /// # Safety
     /// As [`Opened::open`].
     pub unsafe fn all(&self, in_order: bool, sink: Sink<'_>) {
-        // SAFETY: as this function's.
+        // SAFETY: the snapshot of `open` is still valid.
         unsafe {
             let (relation, snapshot, none) = (self.relation, self.snapshot, std::ptr::null_mut());
             let scan = pg_sys::table_beginscan_strat(relation, snapshot, 0, none, true, !in_order);
@@ -152,16 +153,17 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Reads the row with that packed TID into the slot. False if the snapshot sees none.
+    /// Reads the row with that TID into the slot. False if the snapshot sees none.
     pub fn fetch(&self, mut tid: pg_sys::ItemPointerData) -> bool {
-        // SAFETY: the promise of open; no scan uses the slot between two searches.
+        // SAFETY: the snapshot of `open` is still valid; no scan uses the slot between two
+        // searches.
         unsafe {
             pg_sys::table_tuple_fetch_row_version(self.relation, &mut tid, self.snapshot, self.slot)
         }
     }
 
     pub fn close(self) {
-        // SAFETY: opened by open and near.
+        // SAFETY: `open` and `near` have opened all of these.
         unsafe {
             if let Some((index, scan)) = self.search {
                 pg_sys::index_endscan(scan);
@@ -183,7 +185,8 @@ impl Member {
         slot: *mut pg_sys::TupleTableSlot,
         scope: &[pg_sys::Datum],
     ) -> bool {
-        // SAFETY: as this function's. The columns have the types of the trigger's own.
+        // SAFETY: the slot holds a row of the table, whose columns have the types of the trigger's
+        // own.
         self.scope.iter().zip(scope).all(|(column, &sought)| unsafe {
             value(slot, column).is_some_and(|value| column.equal(value, sought))
         })
@@ -196,7 +199,7 @@ impl Member {
 /// The slot holds a row of the column's table.
 pub unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
     let mut is_null = true;
-    // SAFETY: the caller's slot holds a row of the column's table.
+    // SAFETY: the slot holds a row of the column's table.
     let value = unsafe { pg_sys::slot_getattr(slot, i32::from(column.number), &mut is_null) };
     (!is_null).then_some(value)
 }

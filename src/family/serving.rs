@@ -1,5 +1,5 @@
-//! Which index serves the trigger's search: one that finds every row by its fingerprint, at best
-//! among the rows of one scope only.
+//! Which index serves the trigger's search: one that finds every row by its fingerprint or text, at
+//! best among the rows of one scope only.
 
 use std::cmp::Reverse;
 use std::ffi::CString;
@@ -16,24 +16,25 @@ use crate::planner::access_method;
 use crate::storage::IndexRel;
 use crate::types::{ConfigText, strategy};
 
-/// From which similarity on texts are searched for, by sets of which config.
+/// How texts are near: from which similarity, or by a passage of how many words, and with which
+/// config.
 #[derive(Clone, Debug)]
 pub struct Similar {
-    /// 0 if they are searched for by passages.
+    /// 0 if they are searched by passages.
     pub similarity: f64,
-    /// How many words in a row they have in common, if that is what they are searched for by.
+    /// How many words in a row near texts have in common, if they are searched by passages.
     pub words: Option<usize>,
     /// The config's canonical form.
     pub config: Rc<str>,
 }
 
 impl Similar {
-    /// Whether an index of texts finds them.
+    /// Whether an index of texts finds all such texts.
     ///
     /// # Safety
-    /// The index is open.
+    /// `index` is open.
     unsafe fn is_served(&self, index: &PgRelation) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: `index` is open.
         let (kind, rel) =
             unsafe { (Kind::of_index(index.as_ptr()), IndexRel::new(index.as_ptr())) };
         let is_of_passages = kind == Kind::Passages;
@@ -50,7 +51,7 @@ impl Similar {
         recipe.similarity <= self.similarity && ConfigText::same_sets(&recipe.config, &self.config)
     }
 
-    /// By what two are told apart.
+    /// The parts by which two are compared.
     fn parts(&self) -> (u64, Option<usize>, &str) {
         (self.similarity.to_bits(), self.words, &self.config)
     }
@@ -70,25 +71,25 @@ impl Hash for Similar {
     }
 }
 
-/// An index that finds every row by its fingerprint, or its text.
+/// An index that finds every row by its fingerprint or its text.
 #[derive(Clone, Debug)]
 pub struct Serving {
     pub index: pg_sys::Oid,
     pub conditions: Vec<Condition>,
 }
 
-/// A column of an index that is compared by equality, and can be asked for a column of the scope.
+/// A key column of an index that can be asked for the value of a column of the scope.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
-    /// The index's column, from 1.
+    /// The number of the index's column, from 1.
     pub number: pg_sys::AttrNumber,
-    /// The place of the column in the scope.
+    /// The position of the column in the scope.
     pub place: usize,
 }
 
-/// The index that searches the least: the one with a condition for most columns of the scope. An
-/// index that is divided by other columns as well has to be searched once for each of their values,
-/// so it comes last. Of equals it is the first.
+/// The index that has to be searched the least: the one with conditions for the most columns of the
+/// scope. An index with other columns before the fingerprint comes last, because it has to be
+/// searched once for each of their values. Among equals the first one counts.
 ///
 /// # Safety
 /// The indexes are open, and of the table that the columns are of.
@@ -99,7 +100,7 @@ pub unsafe fn best(
     similar: Option<&Similar>,
 ) -> Option<Serving> {
     let rank = |index: PgRelation| {
-        // SAFETY: as this function's.
+        // SAFETY: the index is open, and of the columns' table.
         let conditions =
             unsafe { serves(&index, searched, scope, similar).then(|| conditions(&index, scope))? };
         let others = searched_column(&index) - conditions.len();
@@ -109,8 +110,8 @@ pub unsafe fn best(
     indexes.filter_map(rank).min_by_key(|(rank, _)| *rank).map(|(_, serving)| serving)
 }
 
-/// The indexes in which a row is looked for by its fingerprint, or will be: those that are being
-/// built, too.
+/// All simhash indexes on the searched column that rows are put into, whether they serve the search
+/// or not: valid, partial, or being built.
 ///
 /// # Safety
 /// The indexes are open, and of the table that the column is of.
@@ -118,7 +119,7 @@ pub unsafe fn all(
     indexes: impl Iterator<Item = PgRelation>,
     searched: &Column,
 ) -> Vec<pg_sys::Oid> {
-    // SAFETY: as this function's: an open index has a number for each of its columns.
+    // SAFETY: an open index has a number for each of its columns.
     let is_one = |index: &PgRelation| unsafe {
         (*index.rd_index).indisready && Some((*index.rd_rel).relam) == access_method() && {
             let last = searched_column(index);
@@ -151,7 +152,8 @@ pub unsafe fn by_time(
     indexes.find(serves).map(|index| index.oid())
 }
 
-/// The scope's columns among those that the index compares by equality.
+/// The conditions of an index: its key columns that are columns of the scope, with the same
+/// equality.
 ///
 /// # Safety
 /// The index is an open simhash index of the table that the columns are of.
@@ -172,8 +174,8 @@ unsafe fn conditions(index: &PgRelation, scope: &[Column]) -> Vec<Condition> {
     (0..searched_column(index)).filter_map(condition).collect()
 }
 
-/// Whether equality is the same to the operator family and to the column. The index knows no
-/// nondeterministic collation: there more values are equal than have the same bytes.
+/// Whether the operator family and the column have the same equality. Under a nondeterministic
+/// collation they do not: values with different bytes may be equal, and the index compares bytes.
 fn compares(family: pg_sys::Oid, input: pg_sys::Oid, column: &Column) -> bool {
     let collation = column.collation;
     // SAFETY: catalogue look-ups.
@@ -183,7 +185,7 @@ fn compares(family: pg_sys::Oid, input: pg_sys::Oid, column: &Column) -> bool {
     }
 }
 
-/// Whether a simhash index compares such a column by equality, if no operator class is named.
+/// Whether a simhash index with the default operator class has the column's equality.
 pub fn is_indexable(column: &Column) -> bool {
     let Some(method) = access_method() else { return false };
     // SAFETY: catalogue look-ups.
@@ -198,10 +200,10 @@ pub fn is_indexable(column: &Column) -> bool {
     }
 }
 
-/// Whether the index finds every row by its fingerprint that is in a scope.
+/// Whether the index finds every row of a scope by its fingerprint or text.
 ///
 /// # Safety
-/// The index is open.
+/// `index` is open.
 unsafe fn serves(
     index: &PgRelation,
     searched: &Column,
@@ -209,13 +211,13 @@ unsafe fn serves(
     similar: Option<&Similar>,
 ) -> bool {
     // SAFETY: an open index has a number for each of its columns, and an operator family and an
-    // input type for each of its key columns, of which the last is searched by distance.
+    // input type for each of its key columns. The last of these is searched by distance.
     unsafe {
         let last = searched_column(index);
         (*index.rd_index).indisvalid
             && *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
             && Some((*index.rd_rel).relam) == access_method()
-            // The operator class is one of fingerprints. Those of balls know no equality.
+            // The operator class is one of fingerprints or texts. Those of balls have no equality.
             && (similar.is_some_and(|similar| similar.words.is_some())
                 || equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some())
             && match (Kind::of_index(index.as_ptr()).is_of_texts(), similar) {
@@ -227,13 +229,13 @@ unsafe fn serves(
     }
 }
 
-/// The column of a simhash index that is searched by distance, from 0.
+/// The position, from 0, of the column that a simhash index searches by distance.
 fn searched_column(index: &PgRelation) -> usize {
     // SAFETY: an open index has its catalogue row.
     unsafe { (*index.rd_index).indnkeyatts as usize - 1 }
 }
 
-/// The operator of an operator family that says whether two values of a type are equal.
+/// The operator of equality of an operator family for a type.
 fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a catalogue look-up.
     let equal =
@@ -241,10 +243,10 @@ fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
     (equal != pg_sys::InvalidOid).then_some(equal)
 }
 
-/// Whether the index has no predicate, or `IS NOT NULL` of the fingerprint or of a column of the
-/// scope.
+/// Whether the index has no predicate, or only `IS NOT NULL` of the fingerprint or of a column of
+/// the scope.
 unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column]) -> bool {
-    // SAFETY: nodes are cast only to the type their tag says.
+    // SAFETY: each node is cast only to the type of its tag.
     unsafe {
         let Some(node) = predicate(index) else { return true };
         if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest) {
@@ -252,7 +254,7 @@ unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column
         }
         let test = node.cast::<pg_sys::NullTest>();
         let argument = (*test).arg.cast::<pg_sys::Node>();
-        // Of a composite value it would ask whether all of its fields are there.
+        // For a composite value, the test would be about all of its fields.
         (*test).nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
             && !(*test).argisrow
             && pgrx::is_a(argument, pg_sys::NodeTag::T_Var)
@@ -264,10 +266,11 @@ unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column
 }
 
 /// The index's predicate as it is stored; null if it cannot be read. The relation cache would fold
-/// it, and so run functions of the index's owner with the rights of whoever inserts.
+/// the predicate, and so run functions of the index's owner with the privileges of the inserting
+/// role.
 unsafe fn predicate(index: &PgRelation) -> Option<*mut pg_sys::Node> {
-    // SAFETY: an open index has a copy of its catalogue row, whose predicate is the text of an
-    // expression.
+    // SAFETY: an open index has a copy of its catalogue row, whose predicate is an expression as
+    // text.
     unsafe {
         let mut is_null = true;
         let stored = pg_sys::SysCacheGetAttr(

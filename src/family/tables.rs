@@ -1,4 +1,4 @@
-//! The tables that a trigger looks at: the topmost parents of its table, and everything below them.
+//! Finds a trigger's family: the topmost parents of its table, and everything below them.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -11,46 +11,47 @@ use super::serving::{Serving, Similar, all, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
 use crate::catalog::relations::indexes;
 
-/// A table with rows.
+/// A table of the family, with its indexes and columns.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub table: pg_sys::Oid,
-    /// A simhash index that finds every row by its fingerprint.
+    /// A simhash index that finds every row by its fingerprint or text.
     pub index: Option<Serving>,
-    /// All such indexes that there are, or will be.
+    /// All simhash indexes on the searched column that rows are put into.
     pub indexes: Vec<pg_sys::Oid>,
     pub searched: Column,
     /// The columns of the scope, in the order of the trigger's own.
     pub scope: Vec<Column>,
-    /// The texts, if they are compared, and the rows' times, if only those of a window count.
+    /// The texts, if texts are compared, and the rows' times, if there is a window.
     pub text: Option<Column>,
     pub time: Option<Column>,
     /// A B-tree on the times, if there is no `index`.
     pub by_time: Option<pg_sys::Oid>,
-    /// The key, if its values can serve as values of the trigger's own key: see [`NamedKey::fits`].
+    /// The key, if its values can be values of the trigger's own key ([`NamedKey::fits`]) and links
+    /// may show them.
     pub key: Option<Column>,
 }
 
-/// The tables that one trigger looks at, and what keeps them together.
+/// The tables that one trigger searches, with their common parents.
 #[derive(Debug)]
 pub struct Family {
-    /// The topmost parents, ascending. Writers take the lock of each. Two tables that are in each
+    /// The topmost parents, ascending. A writer takes the lock of each. Two tables that are in each
     /// other's families have a topmost parent in common.
     pub roots: Vec<pg_sys::Oid>,
-    /// Everything from the topmost parents down, tables or not. While these are locked, none of
+    /// All relations from the topmost parents down, tables or not. While these are locked, none of
     /// them is detached or put below another parent.
     pub relations: Vec<pg_sys::Oid>,
     pub members: Vec<Member>,
-    /// The foreign tables, which nothing looks at.
+    /// The foreign tables, which are not searched.
     pub foreign: Vec<pg_sys::Oid>,
-    /// A member whose key cannot be a link of the trigger's table.
+    /// A member whose keys cannot be links of the trigger's table.
     pub unlinkable: Option<pg_sys::Oid>,
 }
 
-/// What the members' columns are called, and what is asked of them.
+/// The names of the members' columns, and how they are used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
-    /// The column that is searched: the fingerprint, or the text if it is `similar`.
+    /// The column that is searched: the fingerprint, or the text if there is a `similar`.
     pub searched: NamedColumn,
     pub similar: Option<Similar>,
     pub scope: Vec<NamedColumn>,
@@ -68,7 +69,7 @@ struct Columns {
 }
 
 impl Names {
-    /// The columns that are inherited together. `None` if the table lacks one of them.
+    /// The columns that tables inherit together. `None` if the table lacks one of them.
     fn columns(&self, table: pg_sys::Oid) -> Option<Columns> {
         let optional = |named: &Option<NamedColumn>| match named {
             None => Some(None),
@@ -83,7 +84,7 @@ impl Names {
     }
 }
 
-/// A column that tables inherit, and so with its type.
+/// A column that tables inherit, with its type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedColumn {
     pub name: CString,
@@ -102,19 +103,19 @@ impl NamedColumn {
     }
 }
 
-/// The key of the trigger's own table. Every table below a common parent may have a column of that
-/// name, of any type.
+/// The key of the trigger's own table. A table below a common parent may have a column of that name
+/// with any type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedKey {
     pub name: CString,
     pub base: pg_sys::Oid,
     pub modifier: i32,
-    /// Who makes keys known by links: the owner of the trigger's table.
+    /// The role that shows keys in links: the owner of the trigger's table.
     pub linked_by: Option<pg_sys::Oid>,
 }
 
 impl NamedKey {
-    /// Whether the column's values are values of the key, as they are or widened.
+    /// Whether the column's values are values of the key, unchanged or widened.
     fn fits(&self, column: &Column) -> bool {
         let same =
             column.base == self.base && (self.modifier < 0 || self.modifier == column.modifier);
@@ -129,15 +130,15 @@ impl NamedKey {
 const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
 impl Family {
-    /// The family of everything from `tops` down. `roots`: the topmost parents whose locks are the
-    /// family's.
+    /// The family of all relations from `tops` down. `roots` are the topmost parents whose locks
+    /// are the family's.
     pub fn below(tops: &[pg_sys::Oid], roots: Vec<pg_sys::Oid>, names: &Names) -> Self {
         let (relations, members) = (Vec::new(), Vec::new());
         let mut family =
             Family { roots, relations, members, foreign: Vec::new(), unlinkable: None };
         let mut seen = HashSet::new();
         for &top in tops {
-            // SAFETY: a lock on an OID.
+            // SAFETY: locks an OID.
             unsafe { pg_sys::LockRelationOid(top, LOCK) };
             for oid in all_inheritors(top, pg_sys::AccessShareLock) {
                 if !seen.insert(oid) {
@@ -157,32 +158,32 @@ impl Family {
         family
     }
 
-    /// The table as a member, if every row of every member is found by an index.
+    /// The member of a table, if an index finds every row of every member.
     pub fn indexed(&self, table: pg_sys::Oid) -> Option<&Member> {
         let all = self.members.iter().all(|member| member.index.is_some());
         self.members.iter().find(|member| all && member.table == table)
     }
 
-    /// Locks every relation until the transaction ends, so that parents, columns and indexes stay;
-    /// what changed before becomes known.
+    /// Locks every relation until the transaction ends, so that parents, columns and indexes stay.
+    /// Earlier changes become known.
     pub fn lock_relations(&self) {
         for &relation in &self.relations {
-            // SAFETY: a lock on an OID. That the relation is gone is one of the changes that become
+            // SAFETY: locks an OID. If the relation is gone, that is one of the changes that become
             // known.
             unsafe { pg_sys::LockRelationOid(relation, LOCK) };
         }
     }
 
-    /// Makes the table a member, if it has the columns that are inherited together.
+    /// Makes the table a member, if it has the columns that tables inherit together.
     ///
     /// # Safety
     /// The table is locked.
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
         let Some(Columns { searched, scope, text, time }) = names.columns(table) else { return };
-        // SAFETY: as this function's; its indexes are locked while they are looked at.
+        // SAFETY: the table is locked, and each index is locked while it is open.
         let (index, indexes, by_time) = unsafe {
             let relation = PgRelation::open(table);
-            // Another session's temporary table holds its rows in that session's memory.
+            // Rows of another session's temporary table are in that session's memory.
             if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
                 && !(*relation.as_ptr()).rd_islocaltemp
             {
@@ -217,8 +218,8 @@ impl Family {
     }
 }
 
-/// The topmost of the table's parents that have the columns that are inherited together, ascending;
-/// the table itself if none has.
+/// The topmost of the table's parents that have the columns that tables inherit together,
+/// ascending; the table itself if none has.
 pub fn topmost(table: pg_sys::Oid, names: &Names) -> Vec<pg_sys::Oid> {
     let (mut tops, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![table]);
     while let Some(relation) = open.pop() {

@@ -1,5 +1,5 @@
-//! Texts compared: those of rows with near fingerprints, of which the exact similarity decides, and
-//! those that an index of texts proposes.
+//! Compares texts: of rows with near fingerprints, by their exact similarity, and of rows that an
+//! index of texts has proposed.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -22,9 +22,9 @@ use crate::models::sketches::Sketches;
 use crate::types::text::{server_to_utf8, with_text};
 use crate::types::varlena::with_packed_bytes;
 
-/// What the arguments similarity, measure and shingle ask for, and the column of the texts. `None`
-/// without a similarity. `config` is the trigger's. `check` raises an ERROR if the column cannot be
-/// read when the trigger fires.
+/// The comparison that the arguments similarity, measure and shingle ask for, and the texts'
+/// column. `None` without a similarity. `config` is the trigger's. `check` raises an ERROR if the
+/// column has no value when the trigger fires.
 pub fn verification(
     given: &Given<'_>,
     config: &Config,
@@ -75,7 +75,7 @@ fn sizes(given: &Given<'_>, config: &Config) -> Option<Shingles> {
     }))
 }
 
-/// Raises 22023 if one of the keys is given without a similarity, which it is for.
+/// Raises 22023 if one of the keys is given without the similarity that it is about.
 pub fn expect_similarity(given: &Given<'_>, keys: &[&str]) {
     let useless = keys.iter().find(|key| given.get(key).is_some());
     if let Some(key) = useless.filter(|_| given.get("similarity").is_none()) {
@@ -95,14 +95,14 @@ pub fn check_known_before(given: &Given<'_>, text: &Column) {
     }
 }
 
-/// The text of the row that comes in, to be compared with those of other rows.
+/// The new row's text, to be compared with the texts of other rows.
 pub enum Texts<'a> {
     /// With rows that have near fingerprints.
     Sets {
         similarity: Similarity,
         simhasher: &'a mut Simhasher,
         own: pg_sys::Datum,
-        /// Made when the first row is compared: most rows have no near fingerprint.
+        /// Made at the first comparison: most rows have no near fingerprint.
         own_shingles: OnceCell<TextSet>,
     },
     /// With rows that have a passage in common.
@@ -130,12 +130,12 @@ impl<'a> Texts<'a> {
         text: pg_sys::Datum,
     ) -> Self {
         let own = |text: &str| Prepared::new(simhasher, text, words, &mut interrupts());
-        // SAFETY: as this function's.
+        // SAFETY: `text` has the representation of text.
         let own = Box::new(unsafe { with_text(text, own) });
         Texts::Passages { simhasher, own }
     }
 
-    /// `None` for a text without a token, which is near to none.
+    /// `None` for a text without a token, to which no text is near.
     ///
     /// # Safety
     /// `own` has the representation of text.
@@ -144,41 +144,41 @@ impl<'a> Texts<'a> {
         sketches: &'a mut Sketches,
         own: pg_sys::Datum,
     ) -> Option<Self> {
-        // SAFETY: as this function's.
+        // SAFETY: `own` has the representation of text.
         let (text, own) = unsafe {
             (with_packed_bytes(own, <[u8]>::to_vec), with_text(own, |text| sketches.of(text))?)
         };
         Some(Texts::Sketches { similarity, sketches, own, text })
     }
 
-    /// The keys by which near texts have something in common, with a hash of the config; `None` if
-    /// they are compared by sets.
+    /// The keys of which near texts share one, with a hash of the config. `None` unless texts are
+    /// compared by sketches.
     pub fn keys(&self, config: u64) -> Option<TextKeys> {
         let Texts::Sketches { similarity, own, .. } = self else { return None };
         let (law, layout) = (Law::of(*similarity)?, Layout::of(*similarity)?);
         let mut keys = [0; MOST_BANDS];
         for (place, key) in keys.iter_mut().zip(own.keys(layout)) {
-            // The high half says which band it is of.
+            // The high half of a key says which band the key is of.
             *place = (key ^ key >> 32) as u32;
         }
         let (similarity, outline) = (*similarity, Outline::of(own.set()));
         Some(TextKeys { keys, law, similarity, outline, config })
     }
 
-    /// Whether what was made of other rows' texts serves when they are compared again.
+    /// Whether the sketches of other rows' texts are kept for the next comparison.
     pub fn are_kept(&self) -> bool {
         matches!(self, Texts::Sketches { .. })
     }
 
-    /// The similarity of another row's text, if it is great enough. By passages: the share of the
-    /// own text that the other one has.
+    /// The similarity of another row's text, if it is great enough. For passages, it is the share
+    /// of the own text that the other one has.
     ///
     /// # Safety
     /// `other` has the representation of text.
     pub unsafe fn verified(&mut self, other: pg_sys::Datum) -> Option<f64> {
         match self {
             Texts::Sets { similarity, simhasher, own, own_shingles } => {
-                // SAFETY: as this function's and by_sets'.
+                // SAFETY: `own` and `other` have the representation of text.
                 let mut shingles = |text| unsafe {
                     with_text(text, |text| similarity.set(simhasher, text, &mut interrupts()))
                 };
@@ -187,7 +187,7 @@ impl<'a> Texts<'a> {
                 similarity.verified(own, &other)
             }
             Texts::Passages { simhasher, own } => {
-                // SAFETY: as this function's.
+                // SAFETY: `other` has the representation of text.
                 unsafe {
                     with_text(other, |other| {
                         let shares = own.shares(simhasher, other, &mut interrupts());
@@ -196,7 +196,7 @@ impl<'a> Texts<'a> {
                 }
             }
             Texts::Sketches { similarity, sketches, own, text } => {
-                // SAFETY: as this function's.
+                // SAFETY: `other` has the representation of text.
                 unsafe {
                     if with_packed_bytes(other, |bytes| bytes == text.as_slice()) {
                         return Some(1.0);

@@ -1,4 +1,4 @@
-//! What a missing index costs, and the statement that makes it.
+//! Warns about a missing index, with the statement that creates it.
 
 use pgrx::pg_sys;
 use simhash_index::meta::SCOPE_COLUMNS;
@@ -11,8 +11,8 @@ use crate::am::texts::DEFAULT_SIMILARITY;
 use crate::catalog::names::{qualified_name, quoted, table_name};
 use crate::error::warn;
 
-/// Warns of the first table that has no index by which `function` could find near rows: by the
-/// fingerprint in a column, or the text from a similarity on. The index would be made on `table`.
+/// Warns about the first table without an index by which `function` could find near rows, by
+/// fingerprint or by text. The index in the HINT is on `table`.
 pub fn warn_without_index(
     family: &Family,
     function: &str,
@@ -55,7 +55,7 @@ pub fn warn_without_index(
     );
 }
 
-/// The name of a table, with its schema if the search path does not lead to it.
+/// The name of a table, with its schema unless the search path finds it.
 fn visible_name(table: pg_sys::Oid) -> String {
     // SAFETY: a catalogue look-up.
     let is_visible = unsafe { pg_sys::RelationIsVisible(table) };
@@ -72,7 +72,7 @@ fn is_partial(index: pg_sys::Oid) -> bool {
     unsafe { cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, read) }.unwrap_or(false)
 }
 
-/// The storage parameters of an index of texts, apart from those that it has anyway.
+/// The storage parameters of an index of texts, except those with their default values.
 fn parameters(similar: &Similar) -> String {
     let mut given = Vec::new();
     if let Some(words) = similar.words.filter(|&words| words != DEFAULT_WORDS) {
@@ -87,7 +87,7 @@ fn parameters(similar: &Similar) -> String {
     if given.is_empty() { String::new() } else { format!(" WITH ({})", given.join(", ")) }
 }
 
-/// What `CREATE INDEX` says after the column that is searched.
+/// The operator class in `CREATE INDEX`, after the searched column.
 fn operator_class(searched: &Column, similar: Option<&Similar>) -> &'static str {
     if similar.is_some_and(|similar| similar.words.is_some()) {
         " text_passage_ops"

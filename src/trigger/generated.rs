@@ -11,7 +11,7 @@ use crate::family::generated::inputs;
 pub struct Expression {
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
-    /// The columns that it reads; empty if it reads the whole row.
+    /// The columns that it reads; empty if it reads the whole row, or no column.
     inputs: Vec<Column>,
 }
 
