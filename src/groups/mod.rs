@@ -19,38 +19,40 @@
 //!   of a million rows is joined through one of them.
 //! - *Component*: rows and groups that the search has connected with each other ([`components`]).
 //! - *Dirty search*: a search that also sees rows of other transactions in progress.
-//! - *Gate*: a lock named by a transaction's number. A transaction holds its own gate before its
-//!   dirty search, so another transaction that already holds this gate makes it wait ([`locks`]).
+//! - *Gate*: a lock named by a transaction's number. A transaction takes its own gate before its
+//!   dirty search. While another transaction holds that gate, it waits ([`locks`]).
 //! - *Doubtful*: an id by which rows may have been connected that are not near ([`looks`]).
 //!
 //! # The triggers
 //!
-//! [`create`] makes five, with the same arguments. All call [`statement::run`].
+//! [`create`] makes five, with the same arguments. All call [`statement::run`], by way of
+//! src/functions/groups.rs.
 //!
 //! | fires | for | does |
 //! |---|---|---|
-//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes it in [`under_way`]; may take a lock |
+//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes it in [`under_way`]; UPDATE, DELETE: a lock |
 //! | BEFORE UPDATE OF the ids' column | each row | keeps the id, unless it is our [`own_update`] |
 //! | AFTER INSERT; UPDATE; DELETE (three) | the statement | finds groups, writes ids |
 //!
 //! # The path of an INSERT
 //!
-//! 1. [`statement`], BEFORE: `before` notes that an INSERT is under way. It takes no lock.
+//! 1. [`statement`], BEFORE: `before` notes that an INSERT is under way, and takes no lock.
 //!    PostgreSQL then stores the rows, with NULL for an id, and copies them into the transition
 //!    table.
 //! 2. [`statement`], AFTER: `inserted` reads the transition table (`transition`, `row`) and raises
-//!    an ERROR if a row has an id. Key and point of every row enter a `Components`: these rows are
-//!    fresh. For an INSERT of a large part of the table, [`whole`] finds all groups instead, and
-//!    the path ends.
-//! 3. `apply` takes the column's lock, shared ([`locks`]). It keeps other transactions from finding
-//!    all groups anew. Then it calls [`settle::settle`], which does the rest.
+//!    an ERROR if a row has an id. The key and the point of each row that can be in a group are put
+//!    into a `Components`: these rows are fresh. For an INSERT of a large part of the table,
+//!    [`whole`] finds all groups instead, and the path ends.
+//! 3. `apply` takes the lock of the column of ids, shared ([`locks`]). While it is held, no other
+//!    transaction can find all groups anew. Then `apply` calls [`settle::settle`], which does the
+//!    rest.
 //! 4. `locks::Gates` takes the transaction's own gate. [`search`] does the dirty search. If other
 //!    transactions in progress have near rows, `Gates::deal_with` takes their gates, or waits for
 //!    these.
-//! 5. A round begins. [`search`] asks the indexes for the rows near each fresh point
-//!    ([`neighbours`]), with the latest snapshot. It connects fresh rows with rows near them, and
-//!    standing rows with their groups. The first round uses the dirty search's result if no
-//!    transaction has ended since.
+//! 5. A round begins, one pass of the loop in `settle`. [`search`] asks the indexes for the rows
+//!    near each fresh point ([`neighbours`]), with the latest snapshot. It connects fresh rows with
+//!    rows near them, and standing rows with their groups. The first round uses the dirty search's
+//!    result if no transaction has ended since.
 //! 6. If the search has found new doubtful ids, all rows of these groups become fresh
 //!    (`table::rows_of`), and another round begins.
 //! 7. [`assign`] names each component. The least id of its groups becomes the id of all its rows. A
