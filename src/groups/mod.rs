@@ -30,7 +30,7 @@
 //!
 //! | fires | for | does |
 //! |---|---|---|
-//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes it ([`under_way`]); not INSERT: a lock |
+//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes it ([`under_way`]); may take a lock |
 //! | BEFORE UPDATE OF the ids' column | each row | keeps the id, unless it is our [`own_update`] |
 //! | AFTER INSERT; UPDATE; DELETE (three) | the statement | finds groups, writes ids |
 //!
