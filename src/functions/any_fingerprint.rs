@@ -1,5 +1,5 @@
-//! What SQL calls on `simhash_fingerprint`: text and binary forms, and casts. `simhash_like`, which
-//! makes one by the recipe of an index.
+//! Functions of the type `simhash_fingerprint` (text and binary forms, casts), and `simhash_like`,
+//! which makes a fingerprint by the recipe of an index.
 
 use std::ffi::{CStr, CString};
 
@@ -57,7 +57,8 @@ fn simhash_fingerprint_to_256(fp: AnyFp) -> Fp256 {
     Fp256(fp.exactly())
 }
 
-/// Where it is no index condition it is called for every row, with the same arguments.
+/// As a filter it is called for every row, with the same arguments. So the call site keeps its
+/// result.
 #[pg_extern(sql = false, stable, strict, parallel_safe)]
 fn simhash_like(
     index: pg_sys::Oid,

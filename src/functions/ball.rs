@@ -1,5 +1,5 @@
-//! What SQL calls on `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: text and binary
-//! forms, how they are made, what they hold. Comparisons are in `order`.
+//! Functions of the types `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: text and
+//! binary forms, constructors, membership. Comparisons are in `order`.
 
 use std::ffi::{CStr, CString};
 
@@ -46,8 +46,9 @@ macro_rules! ball_type {
             Ball::new(center.0, radius)
         }
 
-        /// The planner's constructor, for a clause `hamming(x, y) <= k` may have any `k`. A
-        /// negative one holds for no pair, and no fingerprint is in the ball NULL.
+        /// The constructor in rewritten clauses, since `hamming(x, y) <= k` may have any `k`. A
+        /// negative `k` makes the ball NULL: the clause holds for no pair, and `<@` is true for
+        /// none.
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $make_or_null(center: $fp, radius: i64) -> Option<$type> {
             Ball::of_any_radius(center.0, radius)
@@ -89,7 +90,7 @@ ball_type!(
     fingerprint256_within, hamming_ball256_contains, hamming_ball256_near
 );
 
-/// For a quoted literal, which does not say its width: it is taken for the usual one, 64 bits.
+/// For a quoted literal, which has no type: reads it as the usual width, 64 bits.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_text(center: Text<'_>, radius: i32) -> Ball64 {
     let shown = center.as_str();

@@ -1,5 +1,5 @@
-//! What SQL calls on `hamming_ball_bit`: text and binary forms, how it is made, what it holds.
-//! PostgreSQL's functions for bytea compare it by its bytes.
+//! Functions of the type `hamming_ball_bit`: text and binary forms, constructors, membership. SQL
+//! compares it by PostgreSQL's functions for bytea.
 
 use std::ffi::{CStr, CString};
 
@@ -20,7 +20,7 @@ fn hamming_ball_bit_out(ball: BitBall<'_>) -> CString {
     ball.to_text()
 }
 
-/// The binary form is that on disk.
+/// The binary form is that of storage.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_bit_recv(buffer: Internal) -> BitBall<'static> {
     let bytes = Message::of_argument(buffer).rest();
@@ -43,7 +43,7 @@ fn hamming_ball_bit(center: BitString<'_>, radius: i32) -> BitBall<'_> {
     BitBall::new(center, radius)
 }
 
-/// The planner's constructor: any radius, as for the balls of fingerprints.
+/// The constructor in rewritten clauses: any radius, as for the balls of fingerprints.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_or_null_bit(center: BitString<'_>, radius: i64) -> Option<BitBall<'_>> {
     BitBall::of_any_radius(center, radius)

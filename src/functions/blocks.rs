@@ -1,4 +1,4 @@
-//! `simhash_blocks`: the keys to repartition by.
+//! `simhash_blocks`: the blocks of a fingerprint, as keys to repartition by.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern};
@@ -11,7 +11,7 @@ use crate::error::{raise, raise_invalid_text};
 use crate::types::{Fp64, Fp128, Fp256, Text};
 
 fn blocks<F: Key>(fp: F, blocks: i32) -> Vec<(i16, i64)> {
-    // A key has 64 bits at most.
+    // A key is a bigint, so a block has 64 bits at most.
     let least = F::BITS / 64;
     let layout = u32::try_from(blocks)
         .ok()
@@ -37,7 +37,7 @@ fn simhash_blocks_64(
     TableIterator::new(blocks(fp.0, count))
 }
 
-/// For a quoted literal, which does not say its width: its length does.
+/// For a quoted literal, which has no type. Its length gives the width.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_blocks_text(
     fp: Text<'_>,

@@ -1,6 +1,6 @@
 //! The aggregates `bloom_agg` and `bloom_union`.
 //!
-//! Their state is in the aggregate's memory context. In a parallel plan it travels as bytea.
+//! The state lives in the aggregate's memory context. A parallel plan passes it on as bytea.
 
 use pgrx::datum::Internal;
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
@@ -12,11 +12,12 @@ use crate::types::Text;
 use crate::types::bloom::{BitsMut, BloomFilter};
 use crate::types::varlena::STRETCH;
 
-/// What a filter is sized for when the caller does not say.
+/// What a filter is sized for by default.
 const DEFAULT_EXPECTED: i64 = 100_000;
 const DEFAULT_RATE: f32 = 0.01;
 
-/// The shape of a filter for the number of texts that is expected. Raises 22023 if there is none.
+/// The shape of a filter for `expected` texts at that false-positive rate. Raises 22023 if there is
+/// none.
 fn shape(expected: i64, rate: f32) -> Shape {
     Shape::for_rate(expected, widen(rate)).unwrap_or_else(|error| {
         let hint = match error {
@@ -34,27 +35,30 @@ fn shape(expected: i64, rate: f32) -> Shape {
     })
 }
 
-/// The shortest decimal number that is `rate` as a real: 0.01, not 0.009999999776.
+/// The shortest decimal number that rounds to `rate` as a real: 0.01, not 0.009999999776.
 fn widen(rate: f32) -> f64 {
     rate.to_string().parse().unwrap_or(f64::from(rate))
 }
 
-/// What an aggregate adds to. The bits are in the aggregate's memory context as well, so PostgreSQL
-/// knows how much memory a group takes, and writes to temporary files when there are too many.
+/// The state of the aggregates. The bits are in the aggregate's memory context as well. So
+/// PostgreSQL counts them in a group's memory, and spills groups to temporary files when they need
+/// too much.
 struct State {
     shape: Shape,
     count: u64,
     bits: *mut u8,
 }
 
-// SAFETY: only the functions here make states of these aggregates, which share their state type.
+// SAFETY: only the functions of this file make states of these two aggregates, and both have this
+// state type.
 unsafe impl AggregateState for State {}
 
 impl State {
-    /// An empty state where it lives as long as the aggregate.
+    /// An empty state, allocated for as long as the aggregate lives.
     fn new<'a>(shape: Shape, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
         let context = aggregate_context(fcinfo);
-        // SAFETY: what is allocated is written before it is read, and lives as long as the context.
+        // SAFETY: both allocations are written before they are read, and live as long as the
+        // context.
         unsafe {
             let bits: *mut u8 = pg_sys::MemoryContextAlloc(context, shape.bytes()).cast();
             for start in (0..shape.bytes()).step_by(STRETCH) {
@@ -68,13 +72,13 @@ impl State {
     }
 
     fn bits_mut(&mut self) -> BitsMut<'_> {
-        // SAFETY: allocated with the shape's bytes, and all were written.
+        // SAFETY: `State::new` allocated as many bytes as the shape has, and wrote them all.
         let bits = unsafe { std::slice::from_raw_parts_mut(self.bits, self.shape.bytes()) };
         BitsMut { shape: self.shape, count: &mut self.count, bits }
     }
 
     fn filter(&self) -> BloomFilter<'_> {
-        // SAFETY: as above.
+        // SAFETY: `State::new` allocated as many bytes as the shape has, and wrote them all.
         let bits = unsafe { std::slice::from_raw_parts(self.bits, self.shape.bytes()) };
         BloomFilter { shape: self.shape, count: self.count, bits: bits.into() }
     }
@@ -150,7 +154,7 @@ fn bloom_agg_combine(
     State::returned(Some(state))
 }
 
-/// As bytea, which is laid out as a filter is.
+/// SQL declares the result as bytea, which has the layout of a filter.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_agg_serialize(state: Internal) -> Option<BloomFilter<'static>> {
     State::given(state).map(|state| state.filter())
@@ -174,9 +178,9 @@ fn bloom_agg_deserialize(
     }
 }
 
-/// The state lives on and may be asked again.
+/// The state stays valid: PostgreSQL may go on with it, as in a window.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn bloom_agg_final(state: Internal) -> Option<BloomFilter<'static>> {
-    // The result is copied into a datum from where it is.
+    // The filter borrows the state's bits. They are copied when it becomes a datum.
     State::given(state).map(|state| state.filter())
 }

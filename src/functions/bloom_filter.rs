@@ -1,5 +1,5 @@
-//! What SQL calls on `bloom_filter`: its text and binary forms, what it holds, the union of
-//! two. Aggregates are in `bloom_aggregate`.
+//! Functions of the type `bloom_filter`: its text and binary forms, membership, and the union of
+//! two filters. Aggregates are in `bloom_aggregate`.
 
 use std::ffi::CStr;
 
@@ -35,7 +35,7 @@ fn bloom_filter_recv(buffer: Internal) -> BloomFilter<'static> {
     from_bytea(Message::of_argument(buffer).rest())
 }
 
-/// As bytea, which is laid out as a filter is.
+/// SQL declares the result as bytea, which has the layout of a filter.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_filter_send(filter: BloomFilter<'_>) -> BloomFilter<'_> {
     filter

@@ -1,4 +1,5 @@
-//! `simhash_pairs`, `simhash_clusters`, and what sessions that run them report.
+//! `simhash_pairs`, `simhash_duplicates` and `simhash_clusters`, and the progress that sessions
+//! report.
 
 use std::rc::Rc;
 
@@ -28,10 +29,10 @@ use crate::error::raise;
 use crate::storage::check_for_interrupts;
 use crate::types::{ConfigText, Text};
 
-/// A row: its TID, and its table.
+/// A row, by its TID and its table.
 pub(super) type Place = (pg_sys::ItemPointerData, pg_sys::Oid);
 
-/// What the numbers of rows mean.
+/// The tables of numbered rows: [`row::table`] of a number is a place in this list.
 pub(super) struct Places(Rc<[pg_sys::Oid]>);
 
 impl Places {
@@ -59,7 +60,7 @@ type PairRows = TableIterator<
     ),
 >;
 
-/// Lets go of what the call holds after its last row.
+/// Releases the relations that the call holds, after its last row.
 pub(super) fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Iterator<Item = T> {
     let mut held = Some(held);
     rows.chain(std::iter::from_fn(move || {
@@ -72,7 +73,7 @@ pub(super) fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Itera
 
 fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
     let places = Places::of(&target);
-    // SAFETY: this function returns a set, and this is its first call.
+    // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
     let held = unsafe { Held::hold(&[&target], fcinfo) };
     TableIterator::new(all_of(pairs(target, distance), held).map(move |(a, b, distance)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
@@ -80,7 +81,7 @@ fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) ->
     }))
 }
 
-/// Every pair of rows within a distance, as pairs are found.
+/// Every pair of rows within a distance, in the order in which pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
     if !Parts::are_of(index) {
@@ -94,7 +95,7 @@ fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCall
     }))
 }
 
-/// Every row of one index with every row of another within a distance.
+/// Every pair of a row of one index and a row of another within a distance.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_pairs_of_two(
     index: pg_sys::Oid,
@@ -127,7 +128,7 @@ fn verified_rows(
     let sharing = Sharing::find(&target, Some(&how), Command::Pairs);
     let mut held = vec![&target];
     held.extend(sharing.as_ref().map(Sharing::target));
-    // SAFETY: this function returns a set, and this is its first call.
+    // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
     let held = unsafe { Held::hold(&held, fcinfo) };
     TableIterator::new(all_of(verified_pairs(target, distance, how, sharing), held).map(
         move |((a, b, distance), similarity)| {
@@ -154,7 +155,8 @@ fn simhash_verified_pairs(
     verified_rows(Target::new(index, Content::Fingerprints), distance, how, fcinfo)
 }
 
-/// Every row of one index with every row of another within a distance, if their texts are similar.
+/// Every pair of a row of one index and a row of another within a distance, if their texts are
+/// similar.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn simhash_verified_pairs_of_two(
@@ -189,7 +191,7 @@ fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInf
         Origin::Here(target) => vec![target],
         Origin::Servers(_) => Vec::new(),
     };
-    // SAFETY: this function returns a set, and this is its first call.
+    // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
     let held = unsafe { Held::hold(&here, fcinfo) };
     let pairs = texts::pairs(origin, similarity);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
@@ -198,7 +200,7 @@ fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInf
     }))
 }
 
-/// Every pair of rows whose texts are near-duplicates, as pairs are found.
+/// Every pair of rows whose texts are near-duplicates, in the order in which pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_similar_pairs(
     index: pg_sys::Oid,
@@ -208,7 +210,7 @@ fn simhash_similar_pairs(
     similar_rows(Origin::of(index, similarity), similarity, fcinfo)
 }
 
-/// Every row of one index with every row of another if their texts are near-duplicates.
+/// Every pair of a row of one index and a row of another whose texts are near-duplicates.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_similar_pairs_of_two(
     index: pg_sys::Oid,
@@ -231,7 +233,7 @@ type DuplicateRows = TableIterator<
     ),
 >;
 
-/// The rows that a cover drops, each with the row that stands for it.
+/// The rows that a cover drops, each with the kept row that is near it.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn simhash_duplicates(
@@ -274,9 +276,9 @@ fn simhash_duplicates_of_two(
     duplicate_rows(asked, similarity, distance, keep, body, shingle, measure, config, schema)
 }
 
-/// What duplicates are asked of.
+/// The index, or the two indexes, in which duplicates are found.
 struct Asked {
-    /// An index, or a table whose parts lie on several servers.
+    /// An index, or a table whose partitions lie on several servers.
     index: pg_sys::Oid,
     other: Option<pg_sys::Oid>,
 }
@@ -309,7 +311,7 @@ fn duplicate_rows(
     config: Option<ConfigText<'_>>,
     schema: Schema,
 ) -> DuplicateRows {
-    // An unset parameter must not delete what the default does.
+    // NULL returns no rows. It must not become the default, since callers delete the returned rows.
     let (Some(similarity), Some(shingle), Some(measure), Some(config)) =
         (similarity, shingle, measure, config)
     else {
@@ -319,7 +321,7 @@ fn duplicate_rows(
     let is_verified = distance.is_some() && body.is_some();
     let config_of_all = config.config();
     let numbers = config_of_all.numbers;
-    // An index on texts has all but the numbers in its keys.
+    // An index on texts has its own config. Only the numbers may be given beside it.
     let in_keys = Config { numbers: numbers.filter(|_| distance.is_some()), ..config_of_all };
     let of_verification = [
         ("body", body.is_some() && distance.is_none()),
@@ -434,7 +436,7 @@ type ClusterRows<M> = TableIterator<
     ),
 >;
 
-/// The rows of clusters, measured by `of`.
+/// The rows of clusters. `of` converts a distance or a similarity to the column's type.
 fn cluster_rows<M: pgrx::IntoDatum + 'static>(
     target: Target,
     distance: i32,
@@ -462,7 +464,7 @@ fn cluster_rows<M: pgrx::IntoDatum + 'static>(
     measured_rows(members, places, of)
 }
 
-/// Of a table whose parts lie on several servers.
+/// [`cluster_rows`] of a table whose partitions lie on several servers.
 fn cluster_rows_of_parts(
     table: pg_sys::Oid,
     distance: i32,
@@ -506,7 +508,7 @@ fn measured_rows<M: pgrx::IntoDatum + 'static>(
     }))
 }
 
-/// Each row that is kept, with those that it stands for.
+/// A cluster for each kept row: that row, and the rows that were dropped for it.
 fn stars(mut found: Vec<Duplicate>, is_verified: bool) -> Vec<Measured> {
     found.sort_unstable_by_key(|found| (found.kept, found.row));
     let mut members = Vec::new();
@@ -549,7 +551,7 @@ fn clusters_of(
     cluster_rows(target, distance, None, linkage, keep, |distance| distance as i32)
 }
 
-/// Every row that has a near-duplicate, with its cluster of that linkage.
+/// Every row that has a near-duplicate, with its cluster by that linkage.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_linked_clusters(
     index: Option<pg_sys::Oid>,
@@ -627,7 +629,7 @@ fn verification(
     Verification { body: body.as_str().to_owned(), similarity, shingles, schema }
 }
 
-/// What sessions report; the view simhash_progress adds names.
+/// The progress that sessions report. The view simhash_progress adds names.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_get_progress() -> TableIterator<

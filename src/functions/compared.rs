@@ -1,5 +1,5 @@
-//! Two texts compared, call after call. What is made of a text is kept for when the text comes
-//! again at the same place, as a constant does, or the outer row of a join.
+//! Compares two texts, call after call. The set or sketch of a text is kept for the next call with
+//! the same text at the same place, such as a constant or the outer row of a join.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,13 +16,13 @@ use crate::catalog::Schema;
 use crate::models::{simhasher_for, sketches};
 use crate::types::ConfigText;
 
-/// What was made of the last text at each of two places.
+/// For each of two places, the latest text and the value made of it.
 struct Places<T>([Option<(String, T)>; 2]);
 
 impl<T> Places<T> {
     const NONE: Self = Places([None, None]);
 
-    /// What `make` makes of each text, or made of it in the call before.
+    /// The value of each text: that of the previous call, or a new one by `make`.
     fn of(&mut self, [a, b]: [&str; 2], mut make: impl FnMut(&str) -> T) -> [&T; 2] {
         let [first, second] = &mut self.0;
         [(first, a), (second, b)].map(|(place, text)| {
@@ -43,7 +43,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The call site's, for `config`.
+    /// The instance that the call site keeps for `config`.
     pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
         keep(
             fcinfo,
@@ -67,12 +67,13 @@ impl Sets {
 pub struct Sketches {
     all: sketches::Sketches,
     latest: Places<Option<Rc<Sketch>>>,
-    /// What the sketches depend on, unless that is a list of words, which may be made anew.
+    /// What the sketches depend on. `None` if the config names a model or a list of words, which
+    /// may change.
     made_by: Option<Rc<(Schema, Config)>>,
 }
 
-/// The answer of the last call, at whatever place. A row that an index of a near_text proposes is
-/// compared twice in a row: for the index's clause, and for the call that it stands beside.
+/// The answer of the session's latest call, at any place. A row that an index on near_text proposes
+/// is compared twice in succession: by the index's clause, and by the call beside it.
 struct Answer {
     made_by: Rc<(Schema, Config)>,
     texts: [String; 2],
@@ -80,7 +81,7 @@ struct Answer {
     is_near: bool,
 }
 
-/// Longer texts are not kept for that.
+/// The length in bytes up to which texts are kept in an [`Answer`].
 const LONGEST_KEPT: usize = 64 << 10;
 
 impl Sketches {
@@ -91,7 +92,7 @@ impl Sketches {
         Sketches { all, latest: Places::NONE, made_by }
     }
 
-    /// The call site's, for `config`.
+    /// The instance that the call site keeps for `config`.
     pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
         keep(
             fcinfo,
@@ -103,7 +104,7 @@ impl Sketches {
         )
     }
 
-    /// Whether two texts are near. One without a token is near to none.
+    /// Whether two texts are near. A text without a token is near to none.
     pub fn near(&mut self, texts: [&str; 2], similarity: f64) -> bool {
         let Some(made_by) = self.made_by.as_ref().filter(|_| is_short(texts)) else {
             return self.compare(texts, similarity);
@@ -133,7 +134,7 @@ impl Sketches {
         }
     }
 
-    /// Forgets what is too large to be kept until the session ends.
+    /// Drops texts and sketches that are too large to be kept until the session ends.
     fn forget_large(&mut self) {
         const KEPT: usize = 8 << 20;
         for place in &mut self.latest.0 {
@@ -151,14 +152,14 @@ fn is_short(texts: [&str; 2]) -> bool {
 
 thread_local! {
     static ANSWER: RefCell<Option<Answer>> = const { RefCell::new(None) };
-    /// What compared texts last without a call site, with its schema and config, which names no
-    /// list of words.
+    /// The sketches last used without a call site, with their schema and config. The config names
+    /// no model and no list of words.
     static LAST: Cell<Option<(Schema, String, Sketches)>> = const { Cell::new(None) };
 }
 
-/// [`Sketches::near`] by a config in its canonical form. Also where nothing lasts from call to
-/// call, as in an exclusion constraint, which compares a new row with each candidate: there the
-/// session keeps what it used last.
+/// [`Sketches::near`] by a config in its canonical form. Without a lasting call site, the session
+/// keeps the sketches that it used last: an exclusion constraint has none, and compares a new row
+/// with each candidate.
 pub fn near_at_site(
     fcinfo: pg_sys::FunctionCallInfo,
     config: &str,

@@ -1,4 +1,4 @@
-//! What SQL calls on `simhash_config`: input. Output is PostgreSQL's own for text.
+//! Input functions of the type `simhash_config`. Output is PostgreSQL's own for text.
 
 use std::ffi::CStr;
 

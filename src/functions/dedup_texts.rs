@@ -1,4 +1,4 @@
-//! `dedup_texts`: the two-stage pipeline over a query's texts, in one pass.
+//! `dedup_texts`: finds equal and then near texts of a query, in one pass.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};

@@ -1,4 +1,4 @@
-//! `hamming` and `~=`: how many bits differ, and whether few enough do.
+//! `hamming`, `hamming_within` and `~=`: how many bits differ, and whether few enough do.
 
 use pgrx::pg_extern;
 use simhash_core::Fingerprint;
@@ -34,7 +34,7 @@ fn hamming_bit(a: BitString<'_>, b: BitString<'_>) -> i32 {
     a.hamming(&b) as i32
 }
 
-/// For two quoted literals, which do not say their type: fingerprints in their text form.
+/// For two quoted literals, which have no type: reads both as fingerprints in their text form.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
     let (a, b) = (a.as_str(), b.as_str());
@@ -55,7 +55,7 @@ fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
     }) as i32
 }
 
-/// The distance of two fingerprints of this width.
+/// The distance of two fingerprints of this width. `None` if a text is none.
 fn distance_of_text<F: Fingerprint>(a: &str, b: &str) -> Option<u32> {
     Some(parse_prefixed_hex::<F>(a)?.hamming(parse_prefixed_hex(b)?))
 }

@@ -1,4 +1,4 @@
-//! `edit_similarity`: how few graphemes two texts differ in.
+//! `edit_similarity`: the similarity of two texts by their edit distance in graphemes.
 
 use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::compare::edit::{MOST_GRAPHEMES, TooLong, similarity};

@@ -1,4 +1,4 @@
-//! `simhash_evaluate`: what every distance would find of labelled pairs.
+//! `simhash_evaluate`: precision and recall of every distance on labelled pairs.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
@@ -8,7 +8,7 @@ use crate::error::raise;
 use crate::query::{Column, Row, for_each_row};
 use crate::types::{Text, Width};
 
-/// What the columns of fingerprints may be.
+/// The types that errors name as allowed for the columns of fingerprints.
 const TYPES: &str = "fingerprint64, fingerprint128, fingerprint256 or bigint";
 
 #[allow(clippy::type_complexity, reason = "pgrx reads the columns, and follows no alias")]
@@ -43,8 +43,8 @@ fn simhash_evaluate(
     TableIterator::new(counts.unwrap_or_else(|| Counts::new(&found, schema)).rows())
 }
 
-/// The number of labelled pairs at each distance. The last place is for pairs of which one has no
-/// fingerprint.
+/// The number of labelled pairs at each distance. The last element counts the pairs with a
+/// fingerprint that is NULL.
 struct Counts {
     width: Width,
     duplicates: Vec<u64>,
@@ -75,7 +75,8 @@ impl Counts {
             )
         });
         let counts = if duplicate.value() != 0 { &mut self.duplicates } else { &mut self.others };
-        // SAFETY: the columns' types were checked.
+        // SAFETY: the types of the columns were checked, and `new` checked that both have this
+        // width.
         let code = |fp| unsafe { self.width.code(fp) };
         let distance =
             row.datum(0).zip(row.datum(1)).map(|(a, b)| code(a).hamming(&code(b)) as usize);

@@ -1,5 +1,5 @@
-//! `simhash_explain`: two texts side by side, and why their fingerprints differ. Before that, the
-//! numbers that differ, if the configuration compares them.
+//! `simhash_explain`: compares two texts feature by feature, to show why their fingerprints differ.
+//! If the configuration compares numbers, the differing numbers come first.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
@@ -80,6 +80,6 @@ fn simhash_explain(
 /// Rounded to four places.
 fn readable(share: f64) -> f32 {
     const UNIT: f64 = 10_000.0;
-    // The sum makes a zero of a negative one.
+    // Adding 0.0 turns -0.0 into 0.0.
     ((share * UNIT).round() / UNIT + 0.0) as f32
 }

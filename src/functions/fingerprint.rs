@@ -1,4 +1,5 @@
-//! Fingerprints of texts: `simhash`, `minhash64` and their relatives, and what goes into them.
+//! Fingerprints of texts: `simhash`, `minhash64` and their relatives, and the normalized texts,
+//! tokens and features that they are made of.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
@@ -88,7 +89,7 @@ fn simhash_tokens(
     tokens
 }
 
-/// What a row of `simhash_features` is made of.
+/// The features behind the rows of `simhash_features`.
 fn features<F: Fingerprint>(
     body: Text<'_>,
     config: ConfigText<'_>,

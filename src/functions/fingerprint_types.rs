@@ -1,6 +1,6 @@
-//! What SQL calls on `fingerprint64`, `fingerprint128` and `fingerprint256`: text and binary forms,
-//! casts, least and greatest, and how they are sorted and hashed. Comparisons are in `order`. What
-//! is missing here and there for `fingerprint128` is PostgreSQL's own for `uuid`.
+//! Functions of the types `fingerprint64`, `fingerprint128` and `fingerprint256`: text and binary
+//! forms, casts, least and greatest, sorting and hashing. Comparisons are in `order`. For the
+//! functions that `fingerprint128` lacks in these files, SQL uses PostgreSQL's own of `uuid`.
 
 use std::ffi::{CStr, CString};
 
@@ -103,7 +103,7 @@ fingerprint_type!(
     fingerprint256_smaller, fingerprint256_larger
 );
 
-/// Gives sorting a comparator that is called without the function manager's overhead.
+/// Gives sorting a comparator that it calls without the function manager's overhead.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint64_sortsupport(support: Internal) {
     sort_by(support, compare::<Fp64>);
@@ -136,7 +136,7 @@ unsafe extern "C-unwind" fn compare<T: Decode + Ord>(
 }
 
 unsafe extern "C-unwind" {
-    // common/hashfn.h, which pgrx does not bind: what hashes PostgreSQL's own types.
+    // common/hashfn.h, which pgrx does not bind: the functions that hash PostgreSQL's own types.
     fn hash_bytes(bytes: *const u8, length: i32) -> u32;
     fn hash_bytes_extended(bytes: *const u8, length: i32, seed: u64) -> u64;
 }
@@ -144,13 +144,13 @@ unsafe extern "C-unwind" {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint256_hash(fp: Fp256) -> i32 {
     let bytes = fp.to_bytes();
-    // SAFETY: reads that many bytes.
+    // SAFETY: `bytes` has the length that is passed.
     unsafe { hash_bytes(bytes.as_ptr(), bytes.len() as i32) as i32 }
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint256_hash_extended(fp: Fp256, seed: i64) -> i64 {
     let bytes = fp.to_bytes();
-    // SAFETY: as above.
+    // SAFETY: `bytes` has the length that is passed.
     unsafe { hash_bytes_extended(bytes.as_ptr(), bytes.len() as i32, seed as u64) as i64 }
 }

@@ -1,4 +1,4 @@
-//! `simhash_cluster()`, the trigger, and the functions that make it and settle groups.
+//! `simhash_cluster()`, the trigger, with `simhash_cluster_create` and `simhash_cluster_settle`.
 
 use pgrx::{PgSqlErrorCode, VariadicArray, pg_extern, pg_sys};
 
@@ -9,7 +9,7 @@ use crate::groups::settle::settle_table;
 use crate::groups::statement;
 use crate::types::Text;
 
-/// PostgreSQL's record of the function below.
+/// The record by which PostgreSQL learns the calling convention of the function below.
 #[unsafe(no_mangle)]
 #[doc(hidden)]
 pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finfo_record {
@@ -17,11 +17,11 @@ pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finf
     &V1_API
 }
 
-/// The SQL function. A trigger of a statement returns nothing, and PostgreSQL wants that to be a
-/// null pointer that is not NULL, which `pg_extern` cannot say. One of a row returns the row.
+/// The SQL function. A statement trigger returns a null pointer without the flag of NULL, which
+/// `pg_extern` cannot express. A row trigger returns the row.
 ///
 /// # Safety
-/// Called by PostgreSQL.
+/// PostgreSQL passes the call.
 #[unsafe(no_mangle)]
 #[doc(hidden)]
 pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
@@ -50,7 +50,7 @@ fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, fcinfo: pg_sys::Functi
     settle_table(table, full, None, Schema::of_call(fcinfo))
 }
 
-/// The arguments of a trigger that a function creates.
+/// Checks the arguments of a trigger that `function` creates. Raises 22004 for NULL.
 pub fn given_arguments(given: VariadicArray<'_, Text<'_>>, function: &str) -> Vec<String> {
     let arguments = given.iter().enumerate().map(|(place, argument)| match argument {
         Some(argument) => argument.as_str().to_owned(),

@@ -1,5 +1,5 @@
-//! The functions by which PostgreSQL knows the access method: its handler, and what the operator
-//! classes say of their columns.
+//! The functions that define the access method: its handler, and the support functions of its
+//! operator classes.
 
 use pgrx::{Internal, pg_extern, pg_sys};
 
@@ -16,7 +16,7 @@ fn simhash_handler() -> Internal {
 macro_rules! support_functions {
     ($($name:ident => $code:expr),+) => {
         $(
-            /// Support function 1 of an operator class: what its column holds.
+            /// Support function 1 of an operator class: the kind of values in its column.
             #[pg_extern(sql = false, immutable, parallel_safe)]
             fn $name() -> i32 {
                 $code as i32

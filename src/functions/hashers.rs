@@ -1,5 +1,5 @@
-//! The makers of fingerprints that a call site keeps from row to row: the parsed config and the
-//! buffers that go with it.
+//! The makers of fingerprints that a call site keeps from row to row, with the parsed config and
+//! their buffers.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::Method;
@@ -12,8 +12,8 @@ use crate::error::raise;
 use crate::models::{fingerprinter, simhasher_for};
 use crate::types::ConfigText;
 
-/// The call site's [`Simhasher`] for `config`. It is made at the first row, and again only when a
-/// row brings another config.
+/// The call site's [`Simhasher`] for `config`. It is made at the first row, and again only for a
+/// row with another config.
 pub fn simhasher<'a>(
     fcinfo: pg_sys::FunctionCallInfo,
     config: &ConfigText<'_>,

@@ -1,4 +1,4 @@
-//! The type `simhash_incomparable` and what takes it: operands of calls that end in an error.
+//! Functions of the type `simhash_incomparable`: operands of calls that are refused with an ERROR.
 
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
 
@@ -6,8 +6,8 @@ use crate::call::pointer;
 use crate::error::raise;
 use crate::planner::incomparable;
 
-/// The casts to the type and the functions that take it. They do not come to be executed: planning
-/// a call raises.
+/// The body of the casts to the type, and of the functions that take it. Planning a call of the
+/// latter raises an ERROR, so only a cast alone is executed.
 #[pg_extern(sql = false, stable, parallel_safe)]
 fn simhash_incomparable() -> Internal {
     raise(
@@ -21,7 +21,7 @@ fn simhash_incomparable() -> Internal {
 fn simhash_incomparable_support(request: Internal) -> Internal {
     let request = pointer::<pg_sys::Node>(request);
     if !request.is_null() {
-        // SAFETY: PostgreSQL passes a request.
+        // SAFETY: PostgreSQL passes a support request, which is not null.
         unsafe { incomparable::refuse(request) };
     }
     Internal::from(Some(pg_sys::Datum::from(0_usize)))

@@ -1,5 +1,5 @@
-//! `simhash_index_info`, `simhash_index_check` and `simhash_last_scans`: what an index looks like,
-//! whether it is sound, and what scans of it did.
+//! `simhash_index_info`, `simhash_index_check` and `simhash_last_scans`: the size and shape of an
+//! index, a check of its pages, and the work of its latest scans.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
@@ -10,7 +10,7 @@ use crate::am::rights::may_know;
 use crate::am::scan::account;
 use crate::types::ConfigText;
 
-/// The columns that every index has.
+/// The columns that both versions of `simhash_index_info` have.
 type Columns = (i64, i32, i64, Option<f64>, i32, i64, Option<f64>, Option<f64>);
 
 fn columns(info: &Info) -> Columns {
@@ -26,7 +26,7 @@ fn columns(info: &Info) -> Columns {
     )
 }
 
-/// One row about an index, as version 0.1.0 declares it.
+/// One row about an index, with the columns that version 0.1.0 declares.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_index_info(
@@ -90,13 +90,14 @@ fn simhash_index_numbers(
     ))
 }
 
-/// Verifies an index; raises XX002 naming the page where something is wrong.
+/// Verifies an index. Raises XX002, which names the damaged page.
 #[pg_extern(sql = false)]
 fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
     check(index, heap);
 }
 
-/// What the latest scans of this session did, the last one first.
+/// The work of this session's latest scans, the last one first, of the indexes that the role may
+/// inspect.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_last_scans() -> TableIterator<

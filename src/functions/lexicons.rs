@@ -1,5 +1,5 @@
-//! What SQL calls on `fingerprint64[]` and `hamming_ball64[]`: distances and conditions, the least
-//! over equal positions.
+//! Functions of `fingerprint64[]` and `hamming_ball64[]`: distances and conditions. A distance is
+//! the least over equal positions.
 
 use pgrx::{pg_extern, pg_sys};
 
@@ -37,8 +37,8 @@ fn hamming_ball_64_array(
     centers.balls(Ball::new(0u64, radius).radius, fcinfo)
 }
 
-/// The planner's constructor, as that of single balls: NULL for a negative radius, the width for a
-/// greater one.
+/// The constructor in rewritten clauses, as that of single balls: NULL for a negative radius, and
+/// the width for a radius that is greater.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_or_null_64_array(
     centers: Fingerprints,

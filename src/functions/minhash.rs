@@ -14,7 +14,7 @@ use crate::models::simhasher_for;
 use crate::types::minhash::{Signature, origin};
 use crate::types::{ConfigText, Text};
 
-/// What a call site keeps that makes signatures of texts.
+/// Makes the signatures of a call site's texts.
 pub(super) struct Maker {
     pub simhasher: Simhasher,
     pub minhasher: MinHasher,
@@ -22,7 +22,8 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// The call site's, for signatures of that many components, by the stored text of a config.
+    /// The maker that the call site keeps, for `permutations` components and the stored text of a
+    /// config.
     pub fn of_site<'a>(
         fcinfo: pg_sys::FunctionCallInfo,
         permutations: i32,
@@ -68,8 +69,8 @@ fn components(permutations: i32) -> usize {
     )
 }
 
-/// Raises 22023 unless signatures were made alike. Each is given by its origin and the number of
-/// its components. `verb` says what cannot be done with them.
+/// Raises 22023 unless two signatures were made alike. Each is given by its origin and the number
+/// of its components. `verb` names the failed operation in the message.
 pub(super) fn check_alike(verb: &str, a: (u64, usize), b: (u64, usize)) {
     if a.1 != b.1 {
         raise(
@@ -111,7 +112,7 @@ fn minhash_share_band(a: Signature, b: Signature) -> bool {
         && share_a_band(&a.components, &b.components, Banding::default_for(a.components.len()))
 }
 
-/// The keys under which similar signatures meet.
+/// A key for each band. Similar signatures are likely to have some in common.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash_bands(signature: Signature, bands: i32, rows: i32) -> Vec<i64> {
     let banding = match (usize::try_from(bands), usize::try_from(rows)) {
@@ -125,7 +126,7 @@ fn minhash_bands(signature: Signature, bands: i32, rows: i32) -> Vec<i64> {
     checked_keys(&signature, banding)
 }
 
-/// The keys of a signature; raises 22023 where it is too short for the bands.
+/// The keys of a signature. Raises 22023 if it is too short for the bands.
 pub fn checked_keys(signature: &Signature, banding: Banding) -> Vec<i64> {
     let components = signature.components.len();
     if banding.components() > components {

@@ -1,7 +1,7 @@
 //! The aggregates `minhash_agg` and `minhash_union`: signatures of sets that are spread over rows.
 //!
-//! Their state is in the aggregate's memory context. In a parallel plan it travels as bytea. Rows
-//! without a set (NULL, or no shingle) make none, so that every plan checks the same rows.
+//! The state lives in the aggregate's memory context. A parallel plan passes it on as bytea. Rows
+//! without a set (NULL, or no shingle) create no state, so every plan checks the same rows.
 
 use pgrx::datum::Internal;
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
@@ -13,28 +13,30 @@ use crate::error::raise;
 use crate::types::minhash::Signature;
 use crate::types::{ConfigText, Text};
 
-/// What `minhash` takes when the caller does not say, as in the SQL script.
+/// The defaults of `minhash`, as in the SQL script.
 const PERMUTATIONS: i32 = 128;
 const CONFIG: &str = "{}";
 
-/// The union of at least one set. Its values are in the aggregate's memory context as well, so
-/// PostgreSQL knows how much memory a group takes, and writes to temporary files when there are too
-/// many.
+/// The union of at least one set. Its values are in the aggregate's memory context as well. So
+/// PostgreSQL counts them in a group's memory, and spills groups to temporary files when they need
+/// too much.
 struct State {
     origin: u64,
     components: usize,
     least: *mut u32,
 }
 
-// SAFETY: only the functions here make states of these aggregates, which share their state type.
+// SAFETY: only the functions of this file make states of these two aggregates, and both have this
+// state type.
 unsafe impl AggregateState for State {}
 
 impl State {
-    /// The union of one set where it lives as long as the aggregate.
+    /// The union of one set, allocated for as long as the aggregate lives.
     fn of<'a>(signature: &Signature, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
         let context = aggregate_context(fcinfo);
         let (origin, components) = signature.kind();
-        // SAFETY: what is allocated is written before it is read, and lives as long as the context.
+        // SAFETY: both allocations are written before they are read, and live as long as the
+        // context.
         let state = unsafe {
             let bytes = components * size_of::<u32>();
             let least: *mut u32 = pg_sys::MemoryContextAlloc(context, bytes).cast();
@@ -52,7 +54,7 @@ impl State {
     }
 
     fn least_mut(&mut self) -> &mut [u32] {
-        // SAFETY: allocated with that many values, and all were written.
+        // SAFETY: `State::of` allocated `components` values and wrote them all.
         unsafe { std::slice::from_raw_parts_mut(self.least, self.components) }
     }
 
@@ -89,7 +91,8 @@ fn accumulate(
     State::returned(state)
 }
 
-/// The state with another set. Raises 22023 if its signature was made in another way.
+/// Adds a set to the state. Raises 22023 if its signature has another number of components or
+/// another config.
 fn united<'a>(
     state: Option<&'a mut State>,
     signature: &Signature,
@@ -153,7 +156,7 @@ fn minhash_agg_combine(
     State::returned(Some(united(state, &other.signature(), fcinfo)))
 }
 
-/// As bytea, which is laid out as a signature is.
+/// SQL declares the result as bytea, which has the layout of a signature.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash_agg_serialize(state: Internal) -> Option<Signature> {
     State::given(state).map(State::signature)
@@ -171,7 +174,7 @@ fn minhash_agg_deserialize(
     State::returned(Some(State::of(&signature, fcinfo)))
 }
 
-/// The state lives on and may be asked again.
+/// The state stays valid: PostgreSQL may go on with it, as in a window.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn minhash_agg_final(state: Internal) -> Option<Signature> {
     State::given(state).map(State::signature)

@@ -1,7 +1,8 @@
 //! The GIN operator class `minhash_ops`.
 //!
-//! An index cuts signatures as its options say, and there is no recheck: with other options than
-//! the default, an index finds other signatures than the operator `&&` does alone.
+//! An index cuts signatures into bands by its own options, and asks for no recheck. With options
+//! other than the defaults, an index scan therefore finds other signatures than `&&` does in a
+//! sequential scan.
 
 use pgrx::datum::Internal;
 use pgrx::{pg_extern, pg_sys};
@@ -12,7 +13,7 @@ use super::minhash::checked_keys;
 use crate::call::pointer;
 use crate::types::minhash::Signature;
 
-/// What PostgreSQL stores of an operator class's options.
+/// The options of the operator class, as PostgreSQL stores them.
 #[repr(C)]
 struct Options {
     varlena_header: i32,
@@ -28,8 +29,8 @@ fn minhash_gin_options(options: Internal) {
         return;
     }
     let most = MAX_COMPONENTS as i32;
-    // SAFETY: PostgreSQL passes a local_relopts to fill in. The offsets are those of integers in
-    // Options.
+    // SAFETY: PostgreSQL passes a local_relopts to fill in. The offsets are those of the integers
+    // in Options.
     unsafe {
         pg_sys::init_local_reloptions(options, size_of::<Options>());
         pg_sys::add_local_int_reloption(
@@ -53,10 +54,10 @@ fn minhash_gin_options(options: Internal) {
     }
 }
 
-/// How the index that makes the call cuts signatures of `components` components.
+/// The banding that the calling index applies to signatures of `components` components.
 fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding {
-    // SAFETY: PostgreSQL passes a valid call. Its options, if it has some, were made by
-    // minhash_gin_options.
+    // SAFETY: PostgreSQL passes a valid call. minhash_gin_options defined its options, if it has
+    // any.
     let (bands, rows) = unsafe {
         let flinfo = (*fcinfo).flinfo;
         if pg_sys::has_fn_opclass_options(flinfo) {
@@ -77,8 +78,8 @@ fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding
 fn gin_keys(signature: &Signature, count: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
     let keys = checked_keys(signature, index_banding(fcinfo, signature.components.len()));
     let count: *mut i32 = pointer(count);
-    // SAFETY: GIN passes where to put the number. palloc returns as much as asked for, or raises an
-    // error.
+    // SAFETY: `count` is GIN's output argument. palloc returns as many bytes as asked for, or
+    // raises an ERROR.
     unsafe {
         *count = keys.len() as i32;
         let entries =
@@ -114,11 +115,12 @@ fn minhash_gin_extract_query(
     }
 }
 
-/// GIN passes (check, strategy, query, nkeys, extra_data, recheck, queryKeys, nullFlags). It asks
-/// only about rows that have some key of the query, and one is enough.
+/// GIN passes (check, strategy, query, nkeys, extra_data, recheck, queryKeys, nullFlags). It calls
+/// this only for rows that have a key of the query, and one shared key is enough.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn minhash_gin_consistent(fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    // SAFETY: argument 5 is where to say whether the row must be checked again.
+    // SAFETY: argument 5 is GIN's output `recheck`. Arguments 0 and 3 are the key states and their
+    // number, as `gin_any` requires.
     unsafe {
         let recheck = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 5).cast_mut_ptr::<bool>();
         *recheck = false;
@@ -129,7 +131,7 @@ fn minhash_gin_consistent(fcinfo: pg_sys::FunctionCallInfo) -> bool {
 /// GIN passes (check, strategy, query, nkeys, extra_data, queryKeys, nullFlags).
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
-    // SAFETY: as gin_any asks for.
+    // SAFETY: arguments 0 and 3 are the key states and their number, as `gin_any` requires.
     unsafe {
         if gin_any(fcinfo, pg_sys::GIN_TRUE as i8) {
             pg_sys::GIN_TRUE as i8
@@ -147,7 +149,7 @@ fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
 /// The call must be one of GIN's consistent functions: argument 0 has a byte for each of argument
 /// 3's keys.
 unsafe fn gin_any(fcinfo: pg_sys::FunctionCallInfo, wanted: i8) -> bool {
-    // SAFETY: as above.
+    // SAFETY: argument 0 points to one byte for each of the keys that argument 3 counts.
     unsafe {
         let states = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 0).cast_mut_ptr::<i8>();
         let count = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 3).value() as i32;

@@ -1,4 +1,4 @@
-//! What SQL calls on `minhash_signature`: its text and binary forms.
+//! Functions of the type `minhash_signature`: its text and binary forms.
 
 use std::ffi::{CStr, CString};
 

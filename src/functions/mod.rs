@@ -1,7 +1,7 @@
-//! The functions that SQL calls: arguments in, the answer of the rooms below out.
+//! The functions that SQL calls: they convert arguments, and return what the other modules compute.
 //!
-//! Each file has those of one type or one purpose. The SQL script in `sql/` names them by their C
-//! symbols, which pgrx makes of the Rust names (`<name>_wrapper`).
+//! Each file has the functions of one type or one purpose. The SQL script in `sql/` names them by
+//! their C symbols, which pgrx derives from the Rust names (`<name>_wrapper`).
 
 mod any_fingerprint;
 mod ball;

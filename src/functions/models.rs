@@ -21,9 +21,9 @@ use crate::types::lexicons::Fingerprints;
 use crate::types::returned_array::ReturnedArray;
 use crate::types::{Fp128, Text};
 
-/// E-Simhash's choices: cap at the 90th percentile, features at their places. With `paper` as
-/// position, one or two bits that seldom change would carry the order of a short text. `spread`
-/// costs as much recall and tells the order (docs/methods/esimhash.md).
+/// E-Simhash's choices: weights are capped at the 90th percentile, and the position of a feature
+/// counts. With the position `paper`, one or two bits that seldom change would encode the order of
+/// a short text. `spread` costs more recall, but distinguishes orders (docs/methods/esimhash.md).
 fn esimhash_config(model: &Model, name: &str) -> Config {
     Config {
         weight: Weight::Entropy,
@@ -48,7 +48,7 @@ fn esimhash(body: Text<'_>, model: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -
     simhasher.fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
 }
 
-/// A model and what cuts texts into its features.
+/// A model, and the hasher that cuts texts into its features.
 struct Lexicon {
     model: Arc<Model>,
     simhasher: Simhasher,
@@ -67,7 +67,7 @@ fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lex
     )
 }
 
-/// How many random parts of a lexicon a call asks for.
+/// The number of random parts of a lexicon in a call, checked.
 fn parts_of(lexicons: i32) -> usize {
     const MOST: usize = 100;
     usize::try_from(lexicons).ok().filter(|&parts| parts <= MOST).unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! `near_duplicate`, `text_similarity`, and `simhash_reach`, which says how far fingerprints of
-//! near texts may lie from each other.
+//! `near_duplicate`, `text_similarity`, and `simhash_reach`: the distance up to which fingerprints
+//! of near texts may differ.
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sketches::minhash::reach;
@@ -31,7 +31,7 @@ fn text_similarity(
     Sets::of_site(fcinfo, &config).similarity([a.as_str(), b.as_str()])
 }
 
-/// The widths for which there is a law of reach.
+/// The widths in bits that `reach` supports.
 const BITS: std::ops::RangeInclusive<u32> = 8..=1024;
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

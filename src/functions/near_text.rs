@@ -1,4 +1,4 @@
-//! What SQL calls on `near_text`: how it is made and shown, and its operator `~=`.
+//! Functions of the type `near_text`: its constructor, its forms, and its operator `~=`.
 
 use std::ffi::{CStr, CString};
 
@@ -37,11 +37,11 @@ fn near_text_out(text: NearText<'_>) -> CString {
     CString::new(utf8_to_server(&text.to_text()).into_owned()).unwrap_or_default()
 }
 
-/// The text form, as PostgreSQL sends texts: in the client's encoding.
+/// The text form in the client's encoding, as PostgreSQL sends texts.
 #[pg_extern(sql = false, stable, strict, parallel_safe)]
 fn near_text_send(text: NearText<'_>) -> Option<Vec<u8>> {
     let text = Text::from(text.to_text()).encode();
-    // SAFETY: textsend makes a bytea of a text.
+    // SAFETY: textsend takes a text and returns a bytea.
     unsafe { direct_function_call(pg_sys::textsend, &[Some(text)]) }
 }
 
@@ -51,8 +51,8 @@ fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> Nea
     NearText { similarity, config: config.into_str(), text: body.into_str() }
 }
 
-/// The greater similarity of the two decides, and which numbers must agree as
-/// [`Numbers::of_both`] says. Raises 22023 if their configs make other sets.
+/// Compares by the greater of the two similarities. [`Numbers::of_both`] decides which numbers must
+/// agree. Raises 22023 if the two configs make different sets.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
     if !ConfigText::same_sets(&a.config, &b.config) {

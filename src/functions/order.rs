@@ -1,5 +1,5 @@
-//! Comparisons: of `fingerprint64` and `fingerprint256` as unsigned numbers, of balls by centre and
-//! then by radius. Equality serves grouping and replication, order serves sorting.
+//! Comparison operators: `fingerprint64` and `fingerprint256` as unsigned numbers, balls by centre
+//! and then by radius. Equality serves grouping and replication, the order serves sorting.
 
 use pgrx::pg_extern;
 
@@ -22,7 +22,7 @@ macro_rules! comparisons {
     };
 }
 
-// The equality of a fingerprint64 is that of a bigint.
+// `=` and `<>` of fingerprint64 are PostgreSQL's int8eq and int8ne.
 comparisons!(Fp64:
     fingerprint64_lt is <, fingerprint64_le is <=, fingerprint64_gt is >, fingerprint64_ge is >=;
     fingerprint64_cmp

@@ -33,7 +33,7 @@ fn minhash_from<F: Fingerprint>(features: Array<'_, Text<'_>>) -> Option<F> {
     MinHasher::new(F::BITS as usize).fingerprint(hashes)
 }
 
-/// Not STRICT, for `weights` may be left out.
+/// Not STRICT, since `weights` may be left out.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_from(
     features: Option<Array<'_, Text<'_>>>,
@@ -93,7 +93,7 @@ fn fingerprint_from<F: Fingerprint>(
     })
 }
 
-/// Checks for interrupts, at every few thousandth element of an array.
+/// Checks for interrupts at every 4096th element of an array.
 fn check(place: usize) {
     if place.is_multiple_of(1 << 12) {
         pgrx::check_for_interrupts!();
@@ -106,7 +106,7 @@ fn refuse_null_features(features: &Array<'_, Text<'_>>) {
     }
 }
 
-/// Raises an ERROR if an element is NULL. `are_null` says of each element whether it is.
+/// Raises an ERROR if an element is NULL. `are_null` yields for each element whether it is.
 fn refuse_nulls(are_null: impl Iterator<Item = bool>, argument: &str) {
     for (place, is_null) in are_null.enumerate() {
         check(place);

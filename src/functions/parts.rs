@@ -1,4 +1,5 @@
-//! `simhash_part_...`: what servers of a table's parts are asked, when it is compared as a whole.
+//! `simhash_part_...`: functions that run on the servers of a table's partitions when the table is
+//! compared as a whole.
 
 use pgrx::iter::SetOfIterator;
 use pgrx::{pg_extern, pg_sys};
@@ -26,7 +27,7 @@ fn simhash_part_roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_part_keys(index: pg_sys::Oid, bands: i32, low: i64, high: i64) -> Messages {
-    // Behind the last one there is no bound.
+    // A `high` beyond 32 bits, as in the last range, means no upper bound.
     let range = (u32::try_from(low).unwrap_or(0), u32::try_from(high).ok());
     SetOfIterator::new(served::keys(index, usize::try_from(bands).unwrap_or(0), range))
 }

@@ -1,5 +1,5 @@
-//! `shares_passage`, `shared_passages` and `passage_share`: what two texts have word for word in
-//! common.
+//! `shares_passage`, `shared_passages` and `passage_share`: the passages that two texts have in
+//! common, word for word.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
@@ -12,29 +12,29 @@ use crate::models::simhasher_for;
 use crate::types::text_passage::checked_words;
 use crate::types::{ConfigText, Text};
 
-/// What cuts texts into the tokens of a config.
+/// Cuts texts into the tokens of a config.
 fn cutter(config: &Config, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
     simhasher_for(recipe(config), Schema::of_call(fcinfo))
 }
 
-/// What a call site keeps: what cuts its texts, and the text that comes again and again at one of
-/// its two places, as a constant does, or the outer row of a join.
+/// What a call site keeps: the tokenizer, and for each of the two arguments its latest text. A
+/// constant, or the outer row of a join, is the same text in successive calls.
 struct Site {
     cutter: Simhasher,
     words: usize,
     latest: [Latest; 2],
 }
 
-/// The last text at one of the places.
+/// The latest text of an argument.
 enum Latest {
     None,
-    /// It came once.
+    /// A text of one call, not cut yet.
     Once(Box<str>),
     Again(Box<Prepared>),
 }
 
 impl Latest {
-    /// The text, cut, if it has come before.
+    /// The text, cut, if the previous call had the same one.
     fn again(&mut self, text: &str, cutter: &mut Simhasher, words: usize) -> Option<&mut Prepared> {
         let kept = match &*self {
             Latest::None => None,
@@ -71,7 +71,7 @@ impl Site {
     }
 }
 
-/// Whether two texts share a passage, by what the call site keeps for a config.
+/// Whether two texts share a passage, by the call site's [`Site`] for a config.
 pub(super) fn shares_at_site(
     fcinfo: pg_sys::FunctionCallInfo,
     config: &str,
@@ -137,7 +137,7 @@ fn shared_passages(
     let mut cutter = cutter(&config.config(), fcinfo);
     let texts = [a.as_str(), b.as_str()];
     let mut passages = shared(&mut cutter, texts, words, &mut interrupts());
-    // The rows go into a tuplestore one by one: there may be more than fit into memory.
+    // The rows go into a tuplestore one by one, because they may exceed the memory.
     let next = move || {
         let Passage { a, b, words } = passages.next(&mut interrupts())?;
         let [a_start, a_length] = [a.start as i32, a.length as i32];

@@ -1,5 +1,5 @@
-//! What the planner calls: support functions of `hamming`, `hamming_within` and `near_duplicate`,
-//! and estimators of operators.
+//! The functions that the planner calls: support functions of `hamming`, `hamming_within`,
+//! `near_duplicate` and of whole tables, and estimators of operators.
 
 use pgrx::{Internal, pg_extern, pg_sys};
 
@@ -7,8 +7,8 @@ use crate::call::pointer;
 use crate::planner::selectivity::Clause;
 use crate::planner::{near, support, whole};
 
-/// `hamming` has nothing to say, but the question loads this library. So the rewriting hook is
-/// installed before the query's relations are looked at.
+/// Answers nothing. But the request loads this library, which installs the rewriting hook before
+/// the planner looks up the query's relations.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_support(_request: Internal) -> Internal {
     answered(None)
@@ -20,44 +20,43 @@ fn hamming_within_support(request: Internal) -> Internal {
     if request.is_null() {
         return answered(None);
     }
-    // SAFETY: PostgreSQL passes a request.
+    // SAFETY: PostgreSQL passes a support request, which is not null.
     answered(unsafe { support::answer(request) })
 }
 
-/// Of `near_duplicate` and `shares_passage`, and for what they cost also of the functions of `~=`
-/// and `&&`.
+/// For `near_duplicate` and `shares_passage`, and for the cost of the functions of `~=` and `&&`.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_duplicate_support(request: Internal) -> Internal {
     let request = pointer::<pg_sys::Node>(request);
     if request.is_null() {
         return answered(None);
     }
-    // SAFETY: PostgreSQL passes a request.
+    // SAFETY: PostgreSQL passes a support request, which is not null.
     answered(unsafe { near::support::answer(request) })
 }
 
-/// Of the functions of whole tables: how many rows they return.
+/// For the functions of whole tables: how many rows they return, and their cost.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_whole_support(request: Internal) -> Internal {
     let request = pointer::<pg_sys::Node>(request);
     if request.is_null() {
         return answered(None);
     }
-    // SAFETY: PostgreSQL passes a request.
+    // SAFETY: PostgreSQL passes a support request, which is not null.
     answered(unsafe { whole::answer(request) })
 }
 
-/// No answer is a null *pointer*, not SQL NULL.
+/// Without an answer, a support function returns a null *pointer*, not SQL NULL.
 fn answered(answer: Option<*mut pg_sys::Node>) -> Internal {
     Internal::from(Some(pg_sys::Datum::from(answer.unwrap_or(std::ptr::null_mut()))))
 }
 
-/// The clause that an operator of the query stands in: one that restricts a relation.
+/// The clause of an operator, as one that restricts a relation.
 fn restriction(root: Internal, arguments: Internal, relation: i32) -> Clause {
     Clause { root: pointer(root), arguments: pointer(arguments), relation, join: None }
 }
 
-/// One that joins relations.
+/// The clause of an operator, as one that joins relations.
 fn joining(root: Internal, arguments: Internal, join: Internal) -> Clause {
     let (root, arguments) = (pointer(root), pointer(arguments));
     Clause { root, arguments, relation: 0, join: Some(pointer(join)) }
@@ -73,7 +72,7 @@ macro_rules! estimators {
                 arguments: Internal,
                 relation: i32,
             ) -> f64 {
-                // SAFETY: the planner's arguments.
+                // SAFETY: the planner passes its own state, and the clause's operands.
                 unsafe { $selectivity(&restriction(root, arguments, relation)) }
             }
 
@@ -85,7 +84,7 @@ macro_rules! estimators {
                 _join_type: i16,
                 join: Internal,
             ) -> f64 {
-                // SAFETY: the planner's arguments.
+                // SAFETY: the planner passes its own state, and the clause's operands.
                 unsafe { $selectivity(&joining(root, arguments, join)) }
             }
         )+

@@ -47,7 +47,7 @@ pub fn shingles_instead(k: i32, config: &Config) -> Shingles {
     shingles
 }
 
-/// Shingles of `k` tokens. `also` is what else is allowed.
+/// Shingles of `k` tokens. `also` names in the hint what else is allowed.
 pub fn shingles_of(k: i32, also: &str) -> Shingles {
     usize::try_from(k).ok().and_then(|k| Shingles::new([k])).unwrap_or_else(|| {
         raise(
@@ -74,7 +74,7 @@ fn shingles(
     shingles
 }
 
-/// What `measure` says of the sets of two texts.
+/// The `measure` of the sets of two texts.
 fn measured(
     [a, b]: [Text<'_>; 2],
     shingler: &mut Simhasher,

@@ -1,5 +1,5 @@
-//! `simhash_suggest`: which distance or which similarity suits a table, and
-//! `simhash_suggest_pairs`: pairs to look at.
+//! `simhash_suggest`, which suggests a distance or a similarity for a table, and
+//! `simhash_suggest_pairs`, which shows pairs to judge by.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
@@ -9,7 +9,7 @@ use simhash_core::whole::suggest::{CROWD, FAMILIES, Row};
 use crate::bulk::suggest::{Suggestion, distances_only, pairs, suggest};
 use crate::types::{Text, tid};
 
-/// A row for each distance, as version 0.1.0 declares it.
+/// A row for each distance, with the columns that version 0.1.0 declares.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_suggest(
@@ -104,7 +104,7 @@ fn of_similarities(answer: &Answer) -> Vec<Columns> {
         .iter()
         .any(|finding| matches!(finding, Finding::Numbers(_) | Finding::Forms(_)));
     let said = |finding: &Finding| match *finding {
-        // What is rare in a form is its numbers: by rare words its copies would be far.
+        // The rare words of a form are its numbers: weighing rare words would separate its copies.
         Finding::Families(share) if has_numbers => format!("{}.", families(share)),
         _ => said(finding),
     };
@@ -135,7 +135,7 @@ fn families(share: f64) -> String {
     )
 }
 
-/// What a finding says to a person.
+/// The text of a finding, for the column `note`.
 fn said(finding: &Finding) -> String {
     match *finding {
         Finding::NoPairs => "no near pairs were found: 0.7 is the default.".into(),
@@ -165,7 +165,7 @@ fn said(finding: &Finding) -> String {
     }
 }
 
-/// Pairs to look at: see the SQL catalogue for the columns.
+/// Pairs to judge by: see the SQL catalogue for the columns.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_suggest_pairs(

@@ -1,4 +1,4 @@
-//! What SQL calls on `text_passage`: how it is made and shown, and its operator `&&`.
+//! Functions of the type `text_passage`: its constructor, its forms, and its operator `&&`.
 
 use std::ffi::{CStr, CString};
 
@@ -36,11 +36,11 @@ fn text_passage_out(text: TextPassage<'_>) -> CString {
     CString::new(utf8_to_server(&text.to_text()).into_owned()).unwrap_or_default()
 }
 
-/// The text form, as PostgreSQL sends texts: in the client's encoding.
+/// The text form in the client's encoding, as PostgreSQL sends texts.
 #[pg_extern(sql = false, stable, strict, parallel_safe)]
 fn text_passage_send(text: TextPassage<'_>) -> Option<Vec<u8>> {
     let text = Text::from(text.to_text()).encode();
-    // SAFETY: textsend makes a bytea of a text.
+    // SAFETY: textsend takes a text and returns a bytea.
     unsafe { direct_function_call(pg_sys::textsend, &[Some(text)]) }
 }
 

@@ -1,5 +1,5 @@
-//! What SQL calls to train a model: `simhash_train` over a query, `simhash_train_agg` over an
-//! aggregate's rows, and `simhash_store_model`, which gives the aggregate's model a name.
+//! Functions that train a model: `simhash_train` over a query, `simhash_train_agg` over an
+//! aggregate's rows, and `simhash_store_model`, which stores the aggregate's model under a name.
 
 use pgrx::datum::Internal;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
@@ -22,10 +22,10 @@ fn simhash_train(
     train::train(Schema::of_call(fcinfo), name.as_str(), query.as_str(), &config)
 }
 
-// SAFETY: only the functions here make states of this aggregate.
+// SAFETY: only the functions of this file make states of this aggregate.
 unsafe impl AggregateState for Counting {}
 
-/// Puts a state where it lives as long as the aggregate.
+/// Moves a state into the aggregate's memory context.
 fn stored<'a>(counting: Counting, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Counting {
     let mut context = PgMemoryContexts::For(aggregate_context(fcinfo));
     // SAFETY: the context is valid, and drops the state when it is deleted.
@@ -75,7 +75,7 @@ fn simhash_train_agg_deserialize(
     Counting::returned(Some(stored(Counting::from_bytes(bytes, Schema::of_call(fcinfo)), fcinfo)))
 }
 
-/// The state may be asked again.
+/// The state stays valid: PostgreSQL may go on with it, as in a window.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_train_agg_final(state: Internal) -> Option<Vec<u8>> {
     Some(Counting::given(state)?.model())

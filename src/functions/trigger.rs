@@ -1,4 +1,4 @@
-//! `simhash_dedup()`, as PostgreSQL calls it, and `simhash_dedup_create`. The first one not by
+//! `simhash_dedup()`, the trigger, and `simhash_dedup_create`. The trigger does without
 //! `pg_extern`, whose errors cannot carry a SQLSTATE of our own.
 
 use pgrx::{VariadicArray, pg_extern, pg_sys};
@@ -9,7 +9,7 @@ use crate::trigger::create::create;
 use crate::trigger::judge::{Verdict, judge};
 use crate::types::Text;
 
-/// PostgreSQL's record of the function below.
+/// The record by which PostgreSQL learns the calling convention of the function below.
 #[unsafe(no_mangle)]
 #[doc(hidden)]
 pub extern "C" fn pg_finfo_simhash_dedup_wrapper() -> &'static pg_sys::Pg_finfo_record {
@@ -20,13 +20,14 @@ pub extern "C" fn pg_finfo_simhash_dedup_wrapper() -> &'static pg_sys::Pg_finfo_
 /// The SQL function.
 ///
 /// # Safety
-/// Called by PostgreSQL.
+/// PostgreSQL passes the call.
 #[unsafe(no_mangle)]
 #[doc(hidden)]
 pub unsafe extern "C-unwind" fn simhash_dedup_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: everything with a destructor lives inside the guard; a verdict has none.
+    // SAFETY: PostgreSQL passes the call. Everything with a destructor lives inside the guard; a
+    // verdict has none.
     unsafe {
         match pg_sys::submodules::panic::pgrx_extern_c_guard(|| judge(fcinfo)) {
             Verdict::Row(row) => pg_sys::Datum::from(row),

@@ -1,5 +1,5 @@
-//! `simhash(tsvector)` and `minhash64(tsvector)`: lexemes as features, so that every text search
-//! configuration serves.
+//! `simhash(tsvector)` and `minhash64(tsvector)`: fingerprints of lexemes, for any text search
+//! configuration.
 
 use pgrx::pg_extern;
 use simhash_core::Fingerprint;
@@ -11,15 +11,17 @@ use crate::types::tsvector::TsVector;
 use crate::types::{Fp64, Fp128, Fp256};
 
 fn fingerprint<F: Fingerprint>(document: TsVector<'_>) -> Option<F> {
-    // SAFETY: what is converted lives as long as this call's memory context.
+    // SAFETY: lexemes are used within this call, as long as the document and the current memory
+    // context.
     let lexemes = unsafe { document.lexemes() };
-    // Weights are sums of labels: finite and positive.
+    // A weight is a sum of label weights, so it is finite and positive.
     from_features(lexemes.map(|(lexeme, weight)| (lexeme.as_bytes(), weight))).ok().flatten()
 }
 
-/// One bit of each component of the set of lexemes: positions and labels do not count.
+/// One bit of each MinHash component of the set of lexemes. Positions and labels have no influence.
 fn minhash<F: Fingerprint>(document: TsVector<'_>) -> Option<F> {
-    // SAFETY: as in `fingerprint`.
+    // SAFETY: lexemes are used within this call, as long as the document and the current memory
+    // context.
     let lexemes = unsafe { document.lexemes() };
     let hashes = lexemes.map(|(lexeme, _)| feature_hash(lexeme.as_bytes()));
     MinHasher::new(F::BITS as usize).fingerprint(hashes)

@@ -1,4 +1,5 @@
-//! `simhash_values`: what fingerprints and keys are made by, to be compared with another place.
+//! `simhash_values`: identifies the rules by which fingerprints and keys are made, to be compared
+//! with another installation's.
 
 use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::VALUES;
@@ -11,7 +12,7 @@ fn simhash_values() -> &'static str {
     VALUES
 }
 
-/// Of NULL it is an error too: nothing was compared.
+/// NULL is an ERROR as well, because nothing was compared.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_values_expected(expected: Option<Text<'_>>) -> &'static str {
     let expected = expected.as_ref().map(Text::as_str);

@@ -1,4 +1,4 @@
-//! `simhash_passages`: whole tables by copied passages.
+//! `simhash_passages`: all pairs of rows of whole tables that share a passage.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
@@ -33,7 +33,7 @@ fn rows(
 ) -> Rows {
     let most = most.map(checked_most);
     let places = Places::of_origin(&origin);
-    // SAFETY: this function returns a set, and this is its first call.
+    // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
     let held = unsafe { Held::hold(&origin.targets().iter().collect::<Vec<_>>(), fcinfo) };
     let pairs = pairs(origin, words, most);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {
@@ -53,8 +53,8 @@ fn checked_most(most: i32) -> usize {
     })
 }
 
-/// Every pair of rows that share a passage, as pairs are found, by an index, or of a table over
-/// several servers.
+/// Every pair of rows that share a passage, in the order in which pairs are found. `index` is an
+/// index, or a table over several servers.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_passages(
     index: Option<pg_sys::Oid>,
@@ -67,7 +67,7 @@ fn simhash_passages(
     rows(Origin::of_passages(index, words), words, most, fcinfo)
 }
 
-/// Every row of one index with every row of another that shares a passage with it.
+/// Every pair of a row of one index and a row of another that share a passage.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_passages_of_two(
     index: Option<pg_sys::Oid>,

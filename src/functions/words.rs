@@ -8,7 +8,7 @@ use crate::error::raise;
 use crate::models::word_lists::make;
 use crate::types::Text;
 
-/// Not STRICT, for `frequencies` may be left out.
+/// Not STRICT, since `frequencies` may be left out.
 #[pg_extern(sql = false, volatile, parallel_unsafe)]
 fn simhash_dictionary(
     name: Option<Text<'_>>,
