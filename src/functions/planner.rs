@@ -7,8 +7,7 @@ use crate::call::pointer;
 use crate::planner::selectivity::Clause;
 use crate::planner::{near, support, whole};
 
-/// Answers nothing. But the request loads this library, which installs the rewriting hook before
-/// the planner looks up the query's relations.
+/// Answers nothing: the request only loads the library, as [`crate::planner`] explains.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_support(_request: Internal) -> Internal {
     answered(None)

@@ -1,7 +1,8 @@
-//! `hamming(fp, x) <= r` by an exclusion constraint's index, which is on `hamming_ball(fp, R)`.
+//! Rewrites `hamming(fp, x) <= r` for an exclusion constraint's index, which is on
+//! `hamming_ball(fp, R)`.
 //!
 //! Two balls are `~=` if the distance of their centres is at most the lesser radius. So for r up to
-//! R the clause is `hamming_ball(fp, R) ~= hamming_ball(x, r)`.
+//! R, the clause equals `hamming_ball(fp, R) ~= hamming_ball(x, r)`.
 
 use pgrx::{PgList, PgRelation, pg_sys};
 
@@ -11,7 +12,7 @@ use super::measures::{Measure, made_ball, may_execute_all};
 use super::nodes::{call, operator_clause};
 use super::pattern::integer_value;
 
-/// A ball that an index of the query's table searches, in terms of the query, and its radius.
+/// A ball that an index of the query's table is on, as an expression of the query, and its radius.
 #[derive(Clone, Copy)]
 pub struct OwnBall {
     expression: *mut pg_sys::Node,
@@ -19,17 +20,17 @@ pub struct OwnBall {
 }
 
 impl OwnBall {
-    /// The largest around an expression.
+    /// The largest indexed ball around an expression.
     ///
     /// # Safety
-    /// `root` is the planner's, and its arrays of relations are set up. `center` belongs to its
-    /// query and is of the measure's type.
+    /// `root` is the planner's state, and its arrays of relations are set up. `center` belongs to
+    /// its query and is of the measure's type.
     pub unsafe fn around(
         root: *mut pg_sys::PlannerInfo,
         measure: &Measure,
         center: *mut pg_sys::Node,
     ) -> Option<OwnBall> {
-        // SAFETY: as this function's. The query has locked its tables.
+        // SAFETY: `root` is set up as the caller promises, and the query has locked its tables.
         unsafe {
             let center = without_domain(center);
             let (relid, entry) = relation_of(root, center)?;
@@ -50,14 +51,14 @@ impl OwnBall {
         }
     }
 
-    /// The expression that an index searches, of the relation of that number.
+    /// The expression that an index searches, with Vars of the range table index `relid`.
     unsafe fn searched_by(index: pg_sys::Oid, relid: i32) -> Option<*mut pg_sys::Node> {
-        // SAFETY: the index of a locked table is locked while it is looked at.
+        // SAFETY: the query has locked the table, and the index is locked while it is read.
         unsafe {
             let searched = SearchedColumn::of(index).filter(|searched| searched.attribute == 0)?;
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let index = PgRelation::with_lock(index, lock);
-            // A copy, whose Vars are of relation 1.
+            // A copy, whose Vars have the range table index 1.
             let expressions = pg_sys::RelationGetIndexExpressions(index.as_ptr());
             let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
             let expression = expressions.get_ptr(searched.expressions)?;
@@ -66,8 +67,8 @@ impl OwnBall {
         }
     }
 
-    /// The clause for a constant radius around `y` that is no greater, if the role may execute what
-    /// is in it.
+    /// The clause for a constant radius around `y`, if that is at most the ball's radius and the
+    /// role may execute the clause's functions.
     ///
     /// # Safety
     /// As [`OwnBall::around`]; `radius` is a bigint.
@@ -78,7 +79,8 @@ impl OwnBall {
         y: *mut pg_sys::Node,
         radius: *mut pg_sys::Node,
     ) -> Option<*mut pg_sys::Node> {
-        // SAFETY: as this function's; the ball is a call.
+        // SAFETY: `y` and `radius` have the types of the measure's functions, and the ball is a
+        // FuncExpr, as `made_ball` checked.
         unsafe {
             let alike = measure.alike?;
             if constant(radius)? > self.radius {
@@ -96,9 +98,9 @@ impl OwnBall {
     }
 }
 
-/// The value of an integer that is a constant.
+/// The value of a constant of an integer type.
 unsafe fn constant(node: *mut pg_sys::Node) -> Option<i64> {
-    // SAFETY: it is cast only if it is one.
+    // SAFETY: `node` is an expression, and is cast only if it is a Const.
     unsafe {
         let is_const = pgrx::is_a(node, pg_sys::NodeTag::T_Const);
         if is_const { integer_value(node.cast()) } else { None }

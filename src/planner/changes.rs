@@ -1,14 +1,14 @@
-//! Counts of changes in the catalogues. What was looked up is good as long as its counts stand.
+//! Counts changes of the catalogues: a remembered look-up is valid while its counts stay the same.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 
-/// Of functions, operators, operator classes and access methods.
+/// Changes of functions, operators, operator classes and access methods.
 static OBJECTS: AtomicU64 = AtomicU64::new(0);
-/// Of indexes.
+/// Changes of indexes.
 static INDEXES: AtomicU64 = AtomicU64::new(0);
-/// Of tables, columns and indexes.
+/// Changes of tables, columns and indexes.
 static RELATIONS: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C-unwind" fn note_object(_: pg_sys::Datum, _cache: i32, _hash: u32) {
@@ -23,18 +23,18 @@ unsafe extern "C-unwind" fn note_relation(_: pg_sys::Datum, _relation: pg_sys::O
     RELATIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many changes there were, from the first question on, that may concern the extension's
-/// objects.
+/// The number of changes since the first call that may concern the extension's objects.
 pub fn of_objects() -> u64 {
     count(&OBJECTS)
 }
 
-/// How many that may concern its indexes.
+/// The number of changes since the first call that may concern indexes.
 pub fn of_indexes() -> u64 {
     count(&INDEXES)
 }
 
-/// How many that may concern tables, their columns and what is above and below them.
+/// The number of changes since the first call that may concern tables, with their columns, parents
+/// and children.
 pub fn of_relations() -> u64 {
     count(&RELATIONS)
 }

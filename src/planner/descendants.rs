@@ -1,6 +1,6 @@
-//! Is there a simhash index on a column of a partition, or of a table that inherits?
+//! Finds out whether a partition or an inheriting table has a simhash index on a column.
 //!
-//! The catalogues alone tell. Answers are remembered, for a table may have thousands of partitions.
+//! It reads the catalogues, locks nothing and remembers answers: see Partitions in `README.md`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,18 +12,18 @@ use super::indexed_columns::indexed_columns;
 use super::measures::Measure;
 use crate::catalog::inheritance::all_inheritors;
 
-/// A parent, its column and `<@`.
+/// A parent, its column, and the operator `<@` of a measure.
 type Question = (pg_sys::Oid, pg_sys::AttrNumber, pg_sys::Oid);
 
 /// The most answers that a backend remembers.
 const REMEMBERED: usize = 1024;
 
 thread_local! {
-    /// With the counts of changes when the first answer was found.
+    /// The answers, with the counts of changes at which they were found.
     static ANSWERS: RefCell<([u64; 3], HashMap<Question, bool>)> = RefCell::default();
 }
 
-/// Whether a table below `parent` has an index on the column of the same name.
+/// Whether a table below `parent` has an index on its column of the same name.
 pub fn a_descendant_is_indexed(
     parent: pg_sys::Oid,
     attribute: pg_sys::AttrNumber,
@@ -47,10 +47,10 @@ pub fn a_descendant_is_indexed(
     answer
 }
 
-/// Nothing is locked, so what is found may be gone a moment later, and its name with it.
+/// Locks nothing: an index, a table or a column may be dropped or renamed meanwhile.
 fn look_up(parent: pg_sys::Oid, attribute: pg_sys::AttrNumber, measure: &Measure) -> bool {
     let columns = indexed_columns();
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     let name = unsafe { pg_sys::get_attname(parent, attribute, true) };
     if name.is_null() || !columns.values().flatten().any(|column| column.serves(measure)) {
         return false;
@@ -59,7 +59,7 @@ fn look_up(parent: pg_sys::Oid, attribute: pg_sys::AttrNumber, measure: &Measure
         all_inheritors(parent, pg_sys::NoLock).into_iter().filter(|&table| table != parent);
     below.any(|table| {
         pgrx::check_for_interrupts!();
-        // SAFETY: a catalogue look-up by a palloc'd name.
+        // SAFETY: a catalogue look-up in a transaction, by a palloc'd name.
         let number = || unsafe { pg_sys::get_attnum(table, name) };
         let indexed = columns.get(&table.to_u32()).into_iter().flatten();
         indexed.filter(|column| column.serves(measure)).any(|column| column.attribute == number())

@@ -1,5 +1,5 @@
-//! Calls whose operands cannot be compared: an ERROR that says what to write. SQL declares
-//! functions of `simhash_incomparable` for them, to which implicit casts lead.
+//! Refuses calls whose operands cannot be compared, with an ERROR that says what to write. The SQL
+//! script declares functions of `simhash_incomparable` for them, and implicit casts to that type.
 
 use std::ffi::CStr;
 
@@ -9,10 +9,10 @@ use super::measures::Objects;
 use crate::error::{raise, shown};
 use crate::types::layout::Layout;
 
-/// What an operand is, as far as a hint needs to know.
+/// The kind of an operand, as far as hints depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operand {
-    /// A fingerprint of so many bits.
+    /// A fingerprint, with its number of bits.
     Fingerprint(u32),
     Text,
     /// A bigint or a narrower one.
@@ -20,20 +20,20 @@ enum Operand {
     Numeric,
     Bytes,
     Bits,
-    /// Nothing but quotes says what it is: of the type simhash_incomparable since it was parsed.
+    /// A quoted literal: the parser made it a constant of the type simhash_incomparable.
     Literal,
     /// JSON, for example.
     Other,
 }
 
-/// Raises 42883, as PostgreSQL does for a function that there is not, if the request comes with a
-/// call.
+/// Raises 42883, as PostgreSQL does for a function that does not exist, if the request is to
+/// simplify a call.
 ///
 /// # Safety
-/// `request` is the planner's.
+/// `request` is a support request of the planner.
 pub unsafe fn refuse(request: *mut pg_sys::Node) {
-    // SAFETY: the request is cast only to the type its tag says; the call is an analysed one, whose
-    // operands are expressions; names are palloc'd.
+    // SAFETY: the request is cast only to the type its tag says. It has an analysed call, whose
+    // operands are expressions. Names are palloc'd.
     unsafe {
         if (*request).type_ != pg_sys::NodeTag::T_SupportRequestSimplify {
             return;
@@ -63,16 +63,16 @@ pub unsafe fn refuse(request: *mut pg_sys::Node) {
 }
 
 fn type_name(oid: pg_sys::Oid) -> String {
-    // SAFETY: a type's name, palloc'd.
+    // SAFETY: format_type_be returns a palloc'd name.
     unsafe { shown(CStr::from_ptr(pg_sys::format_type_be(oid))).into_owned() }
 }
 
-/// The type of an operand as the query has it.
+/// The type of an operand before the implicit cast.
 ///
 /// # Safety
 /// `operand` is an expression.
 unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
-    // SAFETY: the node is cast to the type its tag says.
+    // SAFETY: `operand` is an expression, and is cast only to the type its tag says.
     unsafe {
         match (*operand).type_ {
             pg_sys::NodeTag::T_FuncExpr => {
@@ -90,7 +90,7 @@ unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
 }
 
 fn operand(oid: pg_sys::Oid) -> Operand {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     match unsafe { pg_sys::getBaseType(oid) } {
         pg_sys::TEXTOID | pg_sys::VARCHAROID => Operand::Text,
         pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID => Operand::Integer,

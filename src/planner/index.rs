@@ -1,7 +1,7 @@
-//! Is there a simhash index on an expression of the query?
+//! Finds out whether a simhash index is on an expression of the query.
 //!
-//! Tables that the query names are locked by then. Their partitions are not, and most of them will
-//! be pruned, so partitions are neither opened nor locked here: see [`super::descendants`].
+//! The query has locked the tables that it names, but not their partitions, of which it will prune
+//! most. So partitions are neither opened nor locked here: see [`super::descendants`].
 
 use pgrx::{PgList, PgRelation, pg_sys};
 
@@ -13,14 +13,14 @@ use crate::catalog::cache::{self, Row};
 /// Whether a simhash index searches `expression`, of one relation of the query, by distance.
 ///
 /// # Safety
-/// `root` is the planner's, and its arrays of relations are set up. `expression` belongs to its
-/// query and is of the measure's type.
+/// `root` is the planner's state, and its arrays of relations are set up. `expression` belongs to
+/// its query and is of the measure's type.
 pub unsafe fn is_indexed(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: `root` is set up as the caller promises, so each range table index has an entry.
     unsafe {
         let expression = without_domain(expression);
         let Some((relid, entry)) = relation_of(root, expression) else { return false };
@@ -40,8 +40,7 @@ pub unsafe fn is_indexed(
     }
 }
 
-/// The only relation of the query that an expression is of: its number, and its entry in the range
-/// table.
+/// The only relation of the query in an expression: its range table index and its entry.
 ///
 /// # Safety
 /// As [`is_indexed`].
@@ -49,7 +48,7 @@ pub unsafe fn relation_of(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
 ) -> Option<(i32, *mut pg_sys::RangeTblEntry)> {
-    // SAFETY: as this function's.
+    // SAFETY: `root` is set up as the caller promises, and the index is below the array's size.
     unsafe {
         let mut relid = 0;
         let relations = pg_sys::pull_varnos(root, expression);
@@ -59,14 +58,14 @@ pub unsafe fn relation_of(
     }
 }
 
-/// A partition's column in terms of the table that the query names. What is decided for the table
+/// A partition's column, as a column of the table that the query names. The decision for that table
 /// holds for its partitions.
 unsafe fn of_parent(
     root: *mut pg_sys::PlannerInfo,
     relid: i32,
     expression: *mut pg_sys::Node,
 ) -> Option<*mut pg_sys::Node> {
-    // SAFETY: the planner's arrays are as long as it says; the Var is a copy.
+    // SAFETY: the planner's arrays have an entry for each range table index, and the Var is a copy.
     unsafe {
         let member = appended(root, relid)?;
         let parent = *(*root).simple_rte_array.add((*member).parent_relid as usize);
@@ -90,16 +89,16 @@ unsafe fn of_parent(
     }
 }
 
-/// The parent of a relation that is one of several to be appended, and how their columns go
-/// together.
+/// How a child relation, such as a partition or a member of UNION ALL, is appended to its parent,
+/// and how their columns correspond.
 ///
 /// # Safety
-/// `root` is the planner's, its arrays of relations set up.
+/// `root` is the planner's state, and its arrays of relations are set up.
 pub unsafe fn appended(
     root: *mut pg_sys::PlannerInfo,
     relid: i32,
 ) -> Option<*mut pg_sys::AppendRelInfo> {
-    // SAFETY: as this function's: the array, if there is one, is as long as that of the relations.
+    // SAFETY: the array is null, or as long as the array of relations.
     unsafe {
         let members = (*root).append_rel_array;
         let member = if members.is_null() { members.cast() } else { *members.add(relid as usize) };
@@ -107,13 +106,13 @@ pub unsafe fn appended(
     }
 }
 
-/// What is under the relabelling of a domain as the type that it is over. PostgreSQL looks there as
+/// The expression under a change of type from a domain to its base type. PostgreSQL ignores it as
 /// well when it matches clauses with indexes.
 ///
 /// # Safety
-/// `expression` is one.
+/// `expression` is an expression.
 pub unsafe fn without_domain(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: an expression; it is cast only to the type its tag says.
+    // SAFETY: `expression` is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(expression, pg_sys::NodeTag::T_RelabelType) {
             return expression;
@@ -135,7 +134,7 @@ unsafe fn table_is_indexed(
     expression: *mut pg_sys::Node,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: opening a relation that is locked.
+    // SAFETY: the query has locked the table that is opened.
     unsafe {
         let table = PgRelation::open(table);
         simhash_indexes(&table).into_iter().any(|index| {
@@ -152,7 +151,7 @@ unsafe fn table_is_indexed(
 /// The table is locked.
 pub unsafe fn simhash_indexes(table: &PgRelation) -> Vec<pg_sys::Oid> {
     let Some(access_method) = access_method() else { return Vec::new() };
-    // SAFETY: as this function's; the list is a copy.
+    // SAFETY: the table is open and locked, and the list is a copy.
     let indexes =
         unsafe { PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr())) };
     let is_ours = |&index: &pg_sys::Oid| relation_access_method(index) == Some(access_method);
@@ -161,7 +160,7 @@ pub unsafe fn simhash_indexes(table: &PgRelation) -> Vec<pg_sys::Oid> {
 
 fn relation_access_method(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let cache = pg_sys::SysCacheIdentifier::RELOID;
-    // SAFETY: a look-up by OID.
+    // SAFETY: a catalogue look-up in a transaction, by OID.
     unsafe { cache::row(cache, relation, |row: &Row<pg_sys::FormData_pg_class>| row.relam) }
 }
 
@@ -171,14 +170,14 @@ unsafe fn is_column(
     relid: i32,
     expression: *mut pg_sys::Node,
 ) -> bool {
-    // SAFETY: the index of a locked table is locked while it is looked at.
+    // SAFETY: the query has locked the table, and the index is locked while it is read.
     unsafe {
         if searched.attribute != 0 {
             return pgrx::is_a(expression, pg_sys::NodeTag::T_Var)
                 && (*expression.cast::<pg_sys::Var>()).varattno == searched.attribute;
         }
         let index = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-        // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
+        // RelationGetIndexExpressions returns a copy, whose Vars have the range table index 1.
         let expressions = pg_sys::RelationGetIndexExpressions(index.as_ptr());
         let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
         expressions.get_ptr(searched.expressions).is_some_and(|indexed| {
@@ -189,14 +188,14 @@ unsafe fn is_column(
     }
 }
 
-/// Whether a column of a flattened UNION ALL is indexed in one of its members.
+/// Whether a member of a flattened UNION ALL has an index on the union's column.
 unsafe fn union_is_indexed(
     root: *mut pg_sys::PlannerInfo,
     relid: i32,
     expression: *mut pg_sys::Node,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: the list is the planner's.
+    // SAFETY: the list is the planner's, of AppendRelInfos.
     unsafe {
         let members = PgList::<pg_sys::AppendRelInfo>::from_pg((*root).append_rel_list);
         members
@@ -206,7 +205,7 @@ unsafe fn union_is_indexed(
     }
 }
 
-/// Whether a column of a UNION ALL is indexed in this member.
+/// Whether this member of a UNION ALL has an index on the union's column.
 ///
 /// # Safety
 /// As [`is_indexed`]; `member` is one of the query's.
@@ -216,11 +215,11 @@ pub unsafe fn member_is_indexed(
     expression: *mut pg_sys::Node,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: `member` and `expression` are of the query, whose `root` is set up.
     unsafe { of_member(member, expression).is_some_and(|node| is_indexed(root, node, measure)) }
 }
 
-/// What a column of a UNION ALL is in this member.
+/// The expression of this member for a column of a UNION ALL.
 ///
 /// # Safety
 /// `member` and `expression` are of one query.
@@ -228,7 +227,7 @@ pub unsafe fn of_member(
     member: *mut pg_sys::AppendRelInfo,
     expression: *mut pg_sys::Node,
 ) -> Option<*mut pg_sys::Node> {
-    // SAFETY: translated_vars has one expression for each output column of the union.
+    // SAFETY: translated_vars has one expression for each column of the union.
     unsafe {
         if !pgrx::is_a(expression, pg_sys::NodeTag::T_Var)
             || (*expression.cast::<pg_sys::Var>()).varno as u32 != (*member).parent_relid
@@ -261,9 +260,9 @@ unsafe fn a_child_is_indexed(
 /// The quals of an index path, each with the number of its column.
 ///
 /// # Safety
-/// The path is the planner's.
+/// `path` is the planner's.
 pub unsafe fn index_quals(path: *mut pg_sys::IndexPath) -> Vec<(usize, *mut pg_sys::RestrictInfo)> {
-    // SAFETY: as this function's: lists of clauses, each with a list of quals.
+    // SAFETY: the path's clauses are IndexClauses, each with a list of RestrictInfos.
     unsafe {
         let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
         let each = clauses.iter_ptr().flat_map(|clause| {

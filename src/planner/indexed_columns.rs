@@ -1,5 +1,5 @@
-//! The columns that the simhash indexes of this database are on. They come from the catalogues
-//! alone, by what depends on our operator classes. No index is opened or locked.
+//! Finds the columns that have simhash indexes in this database. It asks the catalogues for
+//! dependencies on our operator classes, and opens or locks no index.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub struct SearchedColumn {
     pub table: u32,
     /// 0 for an expression.
     pub attribute: pg_sys::AttrNumber,
-    /// How many expressions the index has before it.
+    /// The number of expressions before it in the index.
     pub expressions: usize,
     class: pg_sys::Oid,
     family: pg_sys::Oid,
@@ -27,11 +27,11 @@ pub struct SearchedColumn {
 }
 
 impl SearchedColumn {
-    /// `None` if the index is not valid.
+    /// `None` if the index is gone, or is not valid and live.
     pub fn of(index: pg_sys::Oid) -> Option<SearchedColumn> {
         use pg_sys::SysCacheIdentifier::{CLAOID, INDEXRELID};
-        // SAFETY: look-ups by OID; an index has a number for each of its columns, and a class for
-        // each of its key columns.
+        // SAFETY: catalogue look-ups in a transaction, by OID. An index has a number for each of
+        // its columns, and a class for each of its key columns.
         unsafe {
             let (table, attribute, expressions, class) =
                 cache::row(INDEXRELID, index, |row: &Row<pg_sys::FormData_pg_index>| {
@@ -57,29 +57,29 @@ impl SearchedColumn {
         self.family
     }
 
-    /// Whether the index answers `<@` of the measure.
+    /// Whether the index serves `<@` of the measure.
     pub fn serves(&self, measure: &Measure) -> bool {
         self.input_type == measure.point && serves(self.family, measure)
     }
 }
 
-/// Whether `<@` of the measure is the operator that an operator family searches by.
+/// Whether `<@` of the measure is the search operator of an operator family.
 pub fn serves(family: pg_sys::Oid, measure: &Measure) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe {
         pg_sys::get_op_opfamily_strategy(measure.operator, family) == i32::from(strategy::WITHIN)
     }
 }
 
-/// The columns by their tables. Indexes on expressions are left out.
+/// The columns by their tables, without those of indexes on expressions.
 pub type Columns = HashMap<u32, Vec<SearchedColumn>>;
 
 thread_local! {
-    /// With the counts of changes when they were looked up.
+    /// The columns, with the counts of changes at which they were found.
     static COLUMNS: RefCell<Option<([u64; 2], Rc<Columns>)>> = const { RefCell::new(None) };
 }
 
-/// The columns of this database, as they are now.
+/// The columns with simhash indexes in this database, as they are now.
 pub fn indexed_columns() -> Rc<Columns> {
     let now = [changes::of_objects(), changes::of_indexes()];
     let known = COLUMNS
@@ -106,13 +106,13 @@ pub fn indexed_columns() -> Rc<Columns> {
 fn operator_classes() -> Vec<pg_sys::Oid> {
     let Some(access_method) = access_method() else { return Vec::new() };
     let cache = pg_sys::SysCacheIdentifier::CLAAMNAMENSP;
-    // SAFETY: a look-up by access method.
+    // SAFETY: a catalogue look-up in a transaction, by access method.
     unsafe {
         cache::rows(cache, &[access_method.into()], |class: &pg_sys::FormData_pg_opclass| class.oid)
     }
 }
 
-// catalog/pg_depend.h: the catalogue, its index by what is referred to, and columns.
+// catalog/pg_depend.h: the catalogue, its index by referenced object, and columns.
 const DEPEND: u32 = 2608;
 const DEPEND_BY_REFERENCE: u32 = 2674;
 const DEPENDENT_CLASS: i32 = 1;
@@ -120,13 +120,13 @@ const DEPENDENT_OBJECT: i32 = 2;
 const REFERENCED_CLASS: i32 = 4;
 const REFERENCED_OBJECT: i32 = 5;
 
-/// The relations, which are indexes, that depend on an operator class.
+/// The relations that depend on an operator class: indexes.
 fn dependent_relations(class: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let depend_on = [
         oid_is(REFERENCED_CLASS, pg_sys::OperatorClassRelationId),
         oid_is(REFERENCED_OBJECT, class),
     ];
-    // SAFETY: the catalogue's own columns and index.
+    // SAFETY: the columns are pg_depend's, and the index is on them.
     let mut scan = unsafe {
         let index = Some(pg_sys::Oid::from(DEPEND_BY_REFERENCE));
         Scan::of_catalogue(pg_sys::Oid::from(DEPEND), index, depend_on)

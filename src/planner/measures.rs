@@ -1,9 +1,8 @@
-//! The extension's own objects, as the planner's part needs them: what `hamming` measures between,
-//! and what its clauses are rewritten to.
+//! The extension's own objects for the planner: what `hamming` compares, and what its clauses are
+//! rewritten to.
 //!
-//! Functions are known by their C symbols and signatures. [`crate::catalog::members`] says what
-//! else makes a function ours. What a role may execute is asked for each plan:
-//! [`Measure::may_use`].
+//! Functions are identified by their C symbols and signatures. [`crate::catalog::members`] has the
+//! other conditions. Each plan checks which functions the role may execute: [`Measure::may_use`].
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,13 +17,13 @@ use crate::catalog::rights;
 use crate::types::Width;
 use crate::types::layout::Layout;
 
-/// `hamming` for one type of fingerprint, with everything that its clauses are rewritten to.
+/// `hamming` for one type of fingerprint, with the objects of its rewritten clauses.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     pub layout: Layout,
     /// The type of both arguments.
     pub point: pg_sys::Oid,
-    /// The type that `operator` has on its right.
+    /// The type of the right operand of `operator`.
     pub ball: pg_sys::Oid,
     /// `hamming(point, point) -> integer`.
     pub hamming: pg_sys::Oid,
@@ -34,13 +33,13 @@ pub struct Measure {
     pub make_ball: pg_sys::Oid,
     /// `point <@ ball`.
     pub operator: pg_sys::Oid,
-    /// `point <~> point`, or `<^>`: hamming, as an operator that orders. 0.1.0 has none of bit.
+    /// `point <~> point`, or `<^>`: `hamming` as an ordering operator. 0.1.0 has none for bit.
     pub order: Option<pg_sys::Oid>,
     /// `ball ~= ball`.
     pub alike: Option<pg_sys::Oid>,
 }
 
-/// All that a backend knows of the extension in its database. Empty where it is not installed.
+/// The extension's objects in a backend's database. Empty if it is not installed.
 #[derive(Default)]
 pub struct Objects {
     access_method: Option<pg_sys::Oid>,
@@ -53,12 +52,12 @@ pub struct Objects {
 }
 
 thread_local! {
-    /// With the count of changes before the look-up.
+    /// The objects, with the count of changes before the look-up.
     static KNOWN: RefCell<Option<(u64, Rc<Objects>)>> = const { RefCell::new(None) };
 }
 
 impl Objects {
-    /// Looked up once, and again after a change.
+    /// The objects, which are looked up once, and again after a change.
     pub fn get() -> Rc<Objects> {
         let now = changes::of_objects();
         let known = KNOWN.with_borrow(|known| {
@@ -109,17 +108,17 @@ impl Objects {
         self.ball_makers.contains(&function)
     }
 
-    /// What concerns texts.
+    /// The objects for texts.
     pub fn near(&self) -> Option<NearObjects> {
         self.near
     }
 
-    /// What concerns passages.
+    /// The objects for passages.
     pub fn passages(&self) -> Option<TextCalls> {
         self.passages
     }
 
-    /// What concerns calls of this function, if it is one of two texts.
+    /// The objects for calls of this function, if it is one of two texts.
     pub fn text_calls(&self, function: pg_sys::Oid) -> Option<TextCalls> {
         let near = self.near.map(|near| near.calls());
         [near, self.passages].into_iter().flatten().find(|calls| calls.function == function)
@@ -129,10 +128,10 @@ impl Objects {
         self.access_method
     }
 
-    /// How a type's values are laid out, if it is a type of ours, one with the same bits, or a
-    /// domain over one of these.
+    /// The layout of a type's values, if it is a type of ours, one with the same bits, or a domain
+    /// over one of these.
     pub fn layout(&self, type_oid: pg_sys::Oid) -> Option<Layout> {
-        // SAFETY: a catalogue look-up; no type has no base type.
+        // SAFETY: a catalogue look-up in a transaction, by a valid OID.
         let base = valid(type_oid).map(|oid| unsafe { pg_sys::getBaseType(oid) })?;
         if base == pg_sys::UUIDOID {
             return Some(Layout::Fingerprint(Width::Bits128));
@@ -145,7 +144,7 @@ impl Objects {
 }
 
 impl Measure {
-    /// What goes with a function `hamming`. `None` if the function is another, or if something is
+    /// The measure of a function `hamming`. `None` if the function is another, or if an object is
     /// missing.
     fn of(
         extension: Extension,
@@ -180,14 +179,15 @@ impl Measure {
         hamming.is([point, point], pg_sys::INT4OID).then_some(measure)
     }
 
-    /// Whether the current role may execute the functions of the clause and those of the clause
-    /// that replaces it: so a query is refused if and only if it would have been refused as it was
-    /// written. If not every role may, the plan is marked as this role's own.
+    /// Whether the current role may execute `makes` and the function of `<@`. The caller passes the
+    /// functions of the user's clause and those of its new form, so a query is refused exactly if
+    /// the user's own would be. If a privilege on one of them was ever granted or revoked, the plan
+    /// is marked as this role's own.
     ///
     /// # Safety
-    /// `root` is the planner's.
+    /// `root` is the planner's state.
     pub unsafe fn may_use(&self, root: *mut pg_sys::PlannerInfo, makes: &[pg_sys::Oid]) -> bool {
-        // SAFETY: as this function's; a catalogue look-up.
+        // SAFETY: `root` is the planner's state; a catalogue look-up in a transaction.
         unsafe {
             let operator = pg_sys::get_opcode(self.operator);
             may_execute_all(root, makes) && may_execute_all(root, &[operator])
@@ -195,22 +195,23 @@ impl Measure {
     }
 }
 
-/// Whether the current role may execute these functions. If not every role may, the plan is marked
-/// as this role's own.
+/// Whether the current role may execute these functions. If a privilege on one of them was ever
+/// granted or revoked, the plan is marked as this role's own.
 ///
 /// # Safety
-/// `root` is the planner's.
+/// `root` is the planner's state.
 pub unsafe fn may_execute_all(root: *mut pg_sys::PlannerInfo, functions: &[pg_sys::Oid]) -> bool {
     functions.iter().all(|&function| {
         if !rights::all_may_execute(function) {
-            // SAFETY: as this function's.
+            // SAFETY: `root` is the planner's state, which has its PlannerGlobal.
             unsafe { (*(*root).glob).dependsOnRole = true };
         }
         rights::may_execute(function)
     })
 }
 
-/// What `hamming` with this C symbol measures between. The symbol's beginning is left out.
+/// The layout of the values that `hamming` with this C symbol compares. The symbol comes without
+/// its prefix.
 fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
     Some(match symbol {
         b"fingerprint64_wrapper" | b"int8_wrapper" => Layout::Fingerprint(Width::Bits64),
@@ -222,13 +223,13 @@ fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
     })
 }
 
-/// The centre and the radius of a ball that a function of ours makes: `hamming_ball(center,
-/// radius)`.
+/// The centre and the radius of a ball, if a function of ours makes it:
+/// `hamming_ball(center, radius)`.
 ///
 /// # Safety
 /// `node` is an expression or null.
 pub unsafe fn made_ball(node: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, *mut pg_sys::Node)> {
-    // SAFETY: the node is cast only to the type its tag says.
+    // SAFETY: `node` is an expression or null, and is cast only to the type its tag says.
     unsafe {
         if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_FuncExpr) {
             return None;
@@ -242,7 +243,7 @@ pub unsafe fn made_ball(node: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, *
     }
 }
 
-/// The access method's OID, if the extension is in this database.
+/// The access method's OID, if the extension is installed in this database.
 pub fn access_method() -> Option<pg_sys::Oid> {
     Objects::get().access_method()
 }

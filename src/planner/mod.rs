@@ -1,20 +1,20 @@
-//! The planner's part: `hamming(x, y) <= k` becomes something an index can answer, with an
-//! estimate.
+//! Planner support: `hamming(x, y) <= k` becomes a clause that an index can serve, with an estimate
+//! of its rows.
 //!
 //! PostgreSQL matches index clauses on `indexed_column OP value`. In `hamming(fp, $1) <= 3` the
 //! column sits inside a function. Two steps bring it out:
 //!
-//! 1. `hamming` has a support function, so this library is loaded while a query's expressions are
-//!    simplified, which is before its relations are looked at.
-//! 2. The library's hook ([`rewrite`]) runs when the first relation is looked at, which is before
-//!    the quals are distributed. It rewrites quals of some forms ([`pattern`], [`values`],
-//!    [`nodes`], [`balls`]) and the order by a distance ([`order`]) where a simhash index
-//!    ([`index`]) could use the result. [`measures`] says which functions are ours.
+//! 1. `hamming` has a support function, so the library is loaded while a query's expressions are
+//!    simplified. The planner looks up the query's relations only later.
+//! 2. The library's hook ([`rewrite`]) runs at the first relation, before the quals are
+//!    distributed. It rewrites quals of some forms ([`pattern`], [`values`], [`nodes`], [`balls`])
+//!    and the order by a distance ([`order`]) if a simhash index ([`index`]) could use the result.
+//!    [`measures`] decides which functions are ours.
 //!
-//! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
-//! indexes on either side could serve a clause, [`support`] gives the form for each.
-//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]). [`near`]
-//! does all this for texts.
+//! The rest is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where indexes on
+//! both sides could serve a clause, [`support`] returns the condition for either. [`selectivity`]
+//! gives the estimates, from the column's statistics ([`statistics`]). [`near`] does the same for
+//! texts.
 
 mod balls;
 mod changes;

@@ -1,19 +1,20 @@
-//! Expressions that are put into a query.
+//! Builds the expressions that are put into a query.
 
 use pgrx::{PgList, pg_sys};
 
 use super::measures::Measure;
 use crate::catalog::cache;
 
-/// What an index can answer of a clause.
+/// How the form that an index serves enters a query.
 pub enum Rewritten {
-    /// All of it: this goes in its place.
+    /// It is equivalent to the clause and replaces it.
     Instead(*mut pg_sys::Node),
-    /// A part of it, or all of it by another index: the clause must be kept beside this.
+    /// It goes beside the clause, which stays: the clause implies it, or another index serves the
+    /// clause itself.
     Beside(*mut pg_sys::Node),
 }
 
-/// A bigint.
+/// A constant of type bigint.
 pub fn int8_const(value: i64) -> *mut pg_sys::Node {
     // SAFETY: an int8 is passed by value in eight bytes.
     unsafe {
@@ -22,7 +23,7 @@ pub fn int8_const(value: i64) -> *mut pg_sys::Node {
     }
 }
 
-/// A smallint or an integer as a bigint. `None` if there is no such cast.
+/// Casts a smallint or an integer to bigint. `None` if there is no such cast.
 ///
 /// # Safety
 /// `number` is an expression of an integer type.
@@ -46,7 +47,7 @@ pub unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
 /// # Safety
 /// Both are expressions of type bigint.
 pub unsafe fn greatest(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the whole node is filled in. Its arguments are bigints.
+    // SAFETY: the whole node is filled in, and its arguments are bigints.
     unsafe {
         let mut arguments = PgList::<pg_sys::Node>::new();
         arguments.push(a);
@@ -65,8 +66,7 @@ pub unsafe fn greatest(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sy
 /// # Safety
 /// Both are expressions of type bigint.
 pub unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a catalogue look-up by name, operand types and schema; the operands are of these
-    // types.
+    // SAFETY: a catalogue look-up by name, operand types and schema. The operands have these types.
     unsafe {
         let minus = cache::oid(
             pg_sys::SysCacheIdentifier::OPERNAMENSP,
@@ -82,7 +82,7 @@ pub unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*
     }
 }
 
-/// A call of `function`, displayed as a call.
+/// A call of `function`, which EXPLAIN shows as a call.
 ///
 /// # Safety
 /// The arguments are expressions of the types that the function takes.
@@ -91,7 +91,7 @@ pub unsafe fn call(
     result: pg_sys::Oid,
     arguments: &[*mut pg_sys::Node],
 ) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
+    // SAFETY: makeFuncExpr only builds the node, and the arguments have the function's types.
     unsafe {
         let mut list = PgList::<pg_sys::Node>::new();
         for &argument in arguments {
@@ -103,7 +103,7 @@ pub unsafe fn call(
     }
 }
 
-/// `x <@ hamming_ball_or_null(y, radius)`, folded as far as it is constant.
+/// `x <@ hamming_ball_or_null(y, radius)`, with constant parts folded.
 ///
 /// # Safety
 /// `x` and `y` are of the measure's type; `radius` is a bigint.
@@ -114,7 +114,7 @@ pub unsafe fn within_ball(
     y: *mut pg_sys::Node,
     radius: *mut pg_sys::Node,
 ) -> *mut pg_sys::Node {
-    // SAFETY: as this function's; the catalogue knows the functions by their argument types.
+    // SAFETY: `x`, `y` and `radius` have the types for which the measure's objects were looked up.
     unsafe {
         let ball = pg_sys::eval_const_expressions(
             root,
@@ -134,7 +134,7 @@ pub unsafe fn operator_clause(
     b: *mut pg_sys::Node,
     collation: pg_sys::Oid,
 ) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
+    // SAFETY: `a` and `b` have the operator's types, and it returns a boolean.
     unsafe { operation(operator, pg_sys::BOOLOID, [a, b], collation) }
 }
 
@@ -148,7 +148,7 @@ pub unsafe fn operation(
     [a, b]: [*mut pg_sys::Node; 2],
     collation: pg_sys::Oid,
 ) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
+    // SAFETY: make_opclause only builds the node, and `a` and `b` have the operator's types.
     unsafe {
         let none = pg_sys::InvalidOid;
         let call =
@@ -158,7 +158,7 @@ pub unsafe fn operation(
     }
 }
 
-/// `hamming_within(x, y, radius)`: what either side's index can serve.
+/// `hamming_within(x, y, radius)`, which an index on either side can serve.
 ///
 /// # Safety
 /// `x` and `y` are of the measure's type; `radius` is a bigint.
@@ -168,7 +168,7 @@ pub unsafe fn within_call(
     y: *mut pg_sys::Node,
     radius: *mut pg_sys::Node,
 ) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
+    // SAFETY: `x`, `y` and `radius` have the types of the measure's `hamming_within`.
     unsafe { call(measure.within, pg_sys::BOOLOID, &[x, y, radius]) }
 }
 
@@ -177,7 +177,7 @@ pub unsafe fn within_call(
 /// # Safety
 /// Both are expressions of type boolean.
 pub unsafe fn both(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
+    // SAFETY: both arms are expressions of type boolean.
     unsafe {
         let mut arms = PgList::<pg_sys::Node>::new();
         arms.push(a);

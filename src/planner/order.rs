@@ -1,4 +1,4 @@
-//! `ORDER BY hamming(x, y)`, as the operator by which an index returns rows in order.
+//! Turns `ORDER BY hamming(x, y)` into the operator by which an index returns rows in order.
 
 use pgrx::{PgList, pg_sys};
 
@@ -6,16 +6,18 @@ use super::index::is_indexed;
 use super::nodes::operation;
 use super::pattern::distance_of;
 
-/// Writes a query's first sort expression with the operator, if it is a distance from what an index
-/// searches. To be called before the planner looks at what the query is sorted by.
+/// Replaces a query's first sort expression with the operator, if it is a distance from an indexed
+/// expression. It must be called before the planner builds the sort order.
 ///
 /// # Safety
-/// `root` is the planner's, its arrays of relations are set up, and its target list is processed.
+/// `root` is the planner's state. Its arrays of relations are set up, and its target list is
+/// processed.
 pub unsafe fn by_operators(root: *mut pg_sys::PlannerInfo) {
-    // SAFETY: as this function's. The lists are of the nodes that PostgreSQL documents.
+    // SAFETY: `root` is set up as the caller promises. The lists have the nodes that PostgreSQL
+    // documents.
     unsafe {
         let parse = (*root).parse;
-        // What a query groups by has copies elsewhere, which must stay equal.
+        // With these, copies of the sort expression elsewhere in the query must stay equal to it.
         if !(*parse).groupClause.is_null()
             || !(*parse).distinctClause.is_null()
             || !(*parse).setOperations.is_null()

@@ -1,4 +1,4 @@
-//! `hamming(x, y) <= k` and its other forms, recognised.
+//! Recognises `hamming(x, y) <= k` and its other forms.
 
 use pgrx::{PgList, pg_sys};
 
@@ -22,7 +22,7 @@ pub struct Pattern {
     pub comparison: Comparison,
 }
 
-/// The two arguments of an operator or function call, with the function behind it.
+/// The two arguments of an operator or a function call, with the function that it executes.
 unsafe fn call_of_two(
     node: *mut pg_sys::Node,
 ) -> Option<(pg_sys::Oid, *mut pg_sys::Node, *mut pg_sys::Node)> {
@@ -51,14 +51,14 @@ unsafe fn call_of_two(
     }
 }
 
-/// The arguments of a distance.
+/// The measure and the two arguments of a distance: a call of `hamming`, or its operator.
 ///
 /// # Safety
 /// The node is an expression or null.
 pub unsafe fn distance_of(
     node: *mut pg_sys::Node,
 ) -> Option<(Measure, *mut pg_sys::Node, *mut pg_sys::Node)> {
-    // SAFETY: as call_of_two's.
+    // SAFETY: `node` is an expression or null, as `call_of_two` requires.
     unsafe {
         let (function, x, y) = call_of_two(node)?;
         Some((Objects::get().of_hamming(function)?, x, y))
@@ -66,12 +66,12 @@ pub unsafe fn distance_of(
 }
 
 impl Pattern {
-    /// Recognises a clause. One with volatile operands is no pattern.
+    /// Recognises a clause, unless it has volatile operands.
     ///
     /// # Safety
     /// `clause` is an expression tree or null.
     pub unsafe fn of(clause: *mut pg_sys::Node) -> Option<Pattern> {
-        // SAFETY: as this function's.
+        // SAFETY: `clause` is an expression or null, and is cast only to the type its tag says.
         unsafe {
             if clause.is_null() || !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
                 return None;
@@ -82,7 +82,7 @@ impl Pattern {
                 pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID);
             let (distance, limit, strategy) = match distance_of(left) {
                 Some(distance) => (distance, right, strategy),
-                // Mirrored, a B-tree strategy is as far from the other end, of 1 (<) to 5 (>).
+                // B-tree strategies are numbered from 1 (<) to 5 (>), so mirrored s becomes 6 - s.
                 None => (distance_of(right)?, left, 6 - strategy),
             };
             let comparison = match strategy as u32 {
@@ -98,11 +98,11 @@ impl Pattern {
         }
     }
 
-    /// The greatest distance that satisfies the clause, as a bigint expression. `None` when the
-    /// clause holds for every pair or for none.
+    /// The greatest distance that satisfies the clause, as a bigint expression. `None` if the limit
+    /// is a constant with which the clause holds for every pair or for none.
     pub unsafe fn radius(&self) -> Option<*mut pg_sys::Node> {
-        // SAFETY: the limit is an expression of an integer type, for it is compared with an
-        // integer.
+        // SAFETY: the limit has an integer type, since an operator of the integer B-tree family
+        // compares it with an integer.
         unsafe {
             let one_less = i64::from(self.comparison == Comparison::Less);
             if pgrx::is_a(self.limit, pg_sys::NodeTag::T_Const) {
@@ -113,8 +113,8 @@ impl Pattern {
             }
             let limit = match pg_sys::exprType(self.limit) {
                 pg_sys::INT8OID if one_less == 0 => return Some(self.limit),
-                // There is no bigint below the least one. A limit below 0 allows no distance. Nor
-                // does NULL, which GREATEST passes over.
+                // GREATEST(limit, 0) - 1 cannot overflow. It is -1, which no distance satisfies,
+                // for a limit below 0 and for NULL, which GREATEST ignores.
                 pg_sys::INT8OID => greatest(self.limit, int8_const(0)),
                 pg_sys::INT2OID | pg_sys::INT4OID => widened(self.limit)?,
                 _ => return None,
@@ -124,12 +124,12 @@ impl Pattern {
     }
 }
 
-/// The value of a constant of an integer type; `None` of NULL.
+/// The value of a constant of an integer type. `None` for NULL, and for another type.
 ///
 /// # Safety
-/// It is a constant.
+/// `constant` is a Const.
 pub unsafe fn integer_value(constant: *mut pg_sys::Const) -> Option<i64> {
-    // SAFETY: the datum is read as the type the node says.
+    // SAFETY: `constant` is a Const, and its datum is read as the type that it has.
     unsafe {
         let datum = (*constant).constvalue;
         match (*constant).consttype {

@@ -1,8 +1,8 @@
 //! The hook that rewrites a query's quals before the planner distributes them.
 //!
-//! Invariant: a rewritten clause is true for exactly the rows that the user's clause is true for.
+//! Invariant: a rewritten clause is true for exactly the rows for which the user's clause is true.
 //! It may be NULL where the user's clause is false. So only quals are rewritten, and in them only
-//! what stands under AND and OR, where NULL and false are the same.
+//! clauses at the top or under AND and OR, where NULL and false have the same effect.
 
 use std::sync::OnceLock;
 
@@ -20,10 +20,10 @@ use crate::compat;
 use crate::guc;
 use crate::memory;
 
-// The order of calls, in PostgreSQL 14 to 19: relations of the jointree, quals are distributed,
-// partitions and members of UNION ALL.
+// The order of steps in PostgreSQL 14 to 19: the hook runs for the relations of the jointree, quals
+// are distributed, the hook runs for partitions and for members of UNION ALL.
 
-/// The hook that was there before, to be called first.
+/// The hook that was installed before, which is called first.
 static PREVIOUS: OnceLock<compat::RelationHook> = OnceLock::new();
 
 /// Must be called once, from `_PG_init`.
@@ -44,7 +44,7 @@ unsafe extern "C-unwind" fn relation_hook(
     inherited: bool,
     rel: *mut pg_sys::RelOptInfo,
 ) {
-    // SAFETY: the arguments are the planner's, and passed on as they came.
+    // SAFETY: the arguments are the planner's, and are passed on unchanged.
     unsafe {
         if let Some(Some(previous)) = PREVIOUS.get() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, relation, inherited, rel));
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn relation_hook(
     }
 }
 
-/// From 19 on it is called for what is no table, too.
+/// From PostgreSQL 19 on, the hook is also called for relations that are no tables.
 #[cfg(feature = "pg19")]
 #[pg_guard]
 unsafe extern "C-unwind" fn relation_hook(
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn relation_hook(
     rel: *mut pg_sys::RelOptInfo,
     entry: *mut pg_sys::RangeTblEntry,
 ) {
-    // SAFETY: the arguments are the planner's, and passed on as they came.
+    // SAFETY: the arguments are the planner's, and are passed on unchanged.
     unsafe {
         if let Some(Some(previous)) = PREVIOUS.get() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, entry));
@@ -72,7 +72,9 @@ unsafe extern "C-unwind" fn relation_hook(
     }
 }
 
-/// What is done when the planner has looked a relation up, and its quals are not its own yet.
+/// Rewrites the query's quals and order at its first relation. For each relation it rewrites the
+/// predicates of its indexes, and the quals of its UNION ALL. The relation has no quals of its own
+/// yet.
 unsafe fn look_at(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
     // SAFETY: the arguments are the hook's.
     unsafe {
@@ -94,11 +96,11 @@ unsafe fn look_at(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) 
     }
 }
 
-/// Whether a relation is the first of the query that is looked at. Then no qual has been
-/// distributed yet, and all of the query's relations are in its range table and locked. A relation
-/// enters the planner's array after it was looked at. A partition is looked at after its parent.
+/// Whether a relation is the first of the query that the planner looks up. Then no qual has been
+/// distributed, and all relations of the query are in its range table and locked. A relation enters
+/// the planner's array after its hook has run, and a partition is looked up after its parent.
 unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
-    // SAFETY: the arguments are the hook's; the array's members are null or relations.
+    // SAFETY: the arguments are the hook's, and the array's members are null or relations.
     unsafe {
         let looked_at = |relid: usize| {
             let other = *(*root).simple_rel_array.add(relid);
@@ -109,17 +111,17 @@ unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo)
     }
 }
 
-/// Rewrites clauses of one query level. To do so twice changes nothing: what it writes is no
-/// pattern, and a pattern that stays beside its rewritten form is left alone.
+/// Rewrites clauses of one query level. A second time changes nothing: the result is no pattern,
+/// and a pattern that stays beside its rewritten form is left alone.
 struct Rewriter {
     root: *mut pg_sys::PlannerInfo,
-    /// The member of a UNION ALL for which the clauses are rewritten. They are written in terms of
-    /// the union.
+    /// The member of a UNION ALL for which the clauses are rewritten. The clauses refer to columns
+    /// of the union.
     member: Option<*mut pg_sys::AppendRelInfo>,
 }
 
 impl Rewriter {
-    /// The quals of every FROM and JOIN: lists of clauses, implicitly ANDed.
+    /// Rewrites the quals of every FROM and JOIN: lists of clauses, implicitly ANDed.
     unsafe fn jointree(&self, node: *mut pg_sys::Node) {
         // SAFETY: the node is cast only to the type its tag says.
         unsafe {
@@ -143,7 +145,7 @@ impl Rewriter {
     }
 
     unsafe fn quals(&self, quals: &mut *mut pg_sys::Node) {
-        // SAFETY: after preprocessing quals are NULL or a List; anything else is left alone.
+        // SAFETY: after preprocessing, quals are null or a List. Anything else is left alone.
         unsafe {
             if quals.is_null() || !pgrx::is_a(*quals, pg_sys::NodeTag::T_List) {
                 return;
@@ -173,7 +175,7 @@ impl Rewriter {
         }
     }
 
-    /// What to make of a clause.
+    /// The rewritten form of a clause, if it has one. AND and OR are changed in place.
     unsafe fn clause(&self, clause: *mut pg_sys::Node) -> Option<Rewritten> {
         // SAFETY: the clause is an expression of this query level.
         unsafe {
@@ -208,8 +210,8 @@ impl Rewriter {
         }
     }
 
-    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions, so an
-    /// AND gets no AND for an arm.
+    /// Rewrites the arms of an OR, or of an AND inside one. The planner relies on flat expressions,
+    /// so an AND never becomes an arm of an AND.
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
@@ -234,7 +236,8 @@ impl Rewriter {
         }
     }
 
-    /// The indexable form, if there is an index for it, and the role may execute what is in it.
+    /// The form that an index can serve, if there is an index for it and the role may execute its
+    /// functions.
     unsafe fn within(
         &self,
         measure: Measure,
@@ -270,7 +273,7 @@ impl Rewriter {
         }
     }
 
-    /// What an index on near_text answers of a call of near_duplicate.
+    /// The clause that an index on near_text serves in place of a call of near_duplicate.
     unsafe fn near(&self, clause: *mut pg_sys::Node) -> Option<Rewritten> {
         // SAFETY: a clause of this query level.
         unsafe {
@@ -291,7 +294,7 @@ impl Rewriter {
         }
     }
 
-    /// Predicates of partial indexes, so that they still equal the query's clauses.
+    /// Rewrites predicates of partial indexes, so that they still match the query's clauses.
     unsafe fn index_predicates(&self, rel: *mut pg_sys::RelOptInfo) {
         // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly
         // ANDed.
@@ -306,10 +309,11 @@ impl Rewriter {
 }
 
 /// Rewrites the quals of a flattened UNION ALL, for the first member that has an index. They were
-/// distributed before the members are looked at, and are copied to each member after this hook. So
-/// they are rewritten where they wait.
+/// distributed before the hook runs for the members, and are copied to each member after it. So
+/// they are rewritten in the union's list. A form that would go beside its clause is not used here.
 unsafe fn members_of_union(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
-    // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
+    // SAFETY: a member's parent has its RelOptInfo, and what a RestrictInfo remembers of its clause
+    // is reset.
     unsafe {
         let Some(member) = appended(root, (*rel).relid as i32) else { return };
         let parent = *(*root).simple_rel_array.add((*member).parent_relid as usize);

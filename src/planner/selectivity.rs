@@ -1,4 +1,4 @@
-//! How many rows `<@`, `@>`, `~=` and `hamming_within` keep.
+//! Estimates the selectivity of `<@`, `@>`, `~=` and `hamming_within`.
 
 use pgrx::{PgList, pg_sys};
 
@@ -7,31 +7,31 @@ use super::statistics::{ColumnSample, Reach, release};
 use crate::types::Width;
 use crate::types::layout::Value;
 
-/// Without a column to look at: as rare as an exact match.
+/// The selectivity without a column of a known type: as rare as an exact match.
 const UNKNOWN: f64 = 0.0001;
-/// A radius that is not known while planning is taken to be this share of the width.
+/// The radius that is assumed for an unknown one, as a share of the width.
 const USUAL_RADIUS_PER_BIT: f64 = 6.0 / 64.0;
 
-/// The greatest width. A radius beyond a column's own width is as good as that.
+/// The greatest width in bits. A greater radius is reduced to it.
 const GREATEST_RADIUS: i64 = 1024;
 
 /// A clause whose selectivity the planner asks for.
 pub struct Clause {
     pub root: *mut pg_sys::PlannerInfo,
     pub arguments: *mut pg_sys::List,
-    /// The relation that the clause restricts, as the planner numbers it.
+    /// The range table index of the relation that the clause restricts, or 0.
     pub relation: i32,
-    /// A join clause, with its join if that is known.
+    /// For a join clause, its join, or null if that is unknown.
     pub join: Option<*mut pg_sys::SpecialJoinInfo>,
 }
 
-/// What the clause itself says of its radius, whatever its operands are.
+/// The radius, as far as the clause itself determines it.
 #[derive(Clone, Copy)]
 enum Radius {
     Known(u32),
     /// The radius of `~=`. For balls it is the lesser of both.
     Near,
-    /// That of the ball.
+    /// The radius of the operand that is a ball, or else the usual one.
     OfBall,
 }
 
@@ -39,9 +39,9 @@ impl Clause {
     /// The selectivity of `hamming_within(a, b, radius)`.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     pub unsafe fn within_selectivity(&self) -> f64 {
-        // SAFETY: as this function's.
+        // SAFETY: the planner's list of operands, which are expressions.
         unsafe {
             let arguments = PgList::<pg_sys::Node>::from_pg(self.arguments);
             let (Some(a), Some(b), Some(radius)) =
@@ -53,14 +53,13 @@ impl Clause {
         }
     }
 
-    /// The selectivity of `a <@ b` or `a @> b`, where one is a ball. If the ball is made in the
-    /// clause, its radius may be known although its centre is not, which may be a parameter or a
-    /// column.
+    /// The selectivity of `a <@ b` or `a @> b`, where one is a ball. If the clause makes the ball,
+    /// its radius may be known although its centre is a parameter or a column.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     pub unsafe fn ball_selectivity(&self) -> f64 {
-        // SAFETY: as this function's.
+        // SAFETY: the operands are expressions of the planner's query.
         unsafe {
             let Some([a, b]) = self.operands() else { return UNKNOWN };
             match (made_ball(a), made_ball(b)) {
@@ -74,9 +73,9 @@ impl Clause {
     /// The selectivity of `a ~= b`.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     pub unsafe fn near_selectivity(&self) -> f64 {
-        // SAFETY: as this function's.
+        // SAFETY: the operands are expressions of the planner's query.
         unsafe { self.operands().map_or(UNKNOWN, |operands| self.estimate(operands, Radius::Near)) }
     }
 
@@ -87,23 +86,24 @@ impl Clause {
         (arguments.len() == 2).then_some(pair)
     }
 
-    /// A radius that the clause gives.
+    /// The radius that the clause's argument gives, if it is constant.
     unsafe fn radius(&self, radius: *mut pg_sys::Node) -> Radius {
-        // SAFETY: an expression of the query.
+        // SAFETY: `radius` is an operand of the planner's clause.
         unsafe { constant_radius(self.root, radius).map_or(Radius::OfBall, Radius::Known) }
     }
 
-    /// What `read` makes of the operand that is of the clause's relation, and of the other one.
-    /// `None` if there is no such operand.
+    /// Calls `read` with the operand that is of the clause's relation, and with the other one.
+    /// `None` unless exactly one operand is of the relation.
     ///
     /// # Safety
-    /// The clause is the planner's, and so are its arguments, of which there are two.
+    /// `root` is the planner's state. `arguments` has the two operands of its clause.
     pub unsafe fn with_variable<T>(
         &self,
         arguments: *mut pg_sys::List,
         read: impl FnOnce(&mut pg_sys::VariableStatData, *mut pg_sys::Node) -> T,
     ) -> Option<T> {
-        // SAFETY: the planner's own structure, filled in before it is read and released after.
+        // SAFETY: the structure is filled in before it is read, and released after. `root` and
+        // `arguments` are the planner's.
         unsafe {
             let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
             let (mut other, mut on_left) = (std::ptr::null_mut(), false);
@@ -123,8 +123,8 @@ impl Clause {
         }
     }
 
-    /// What `read` makes of the operands of a join, of which the first one is of its inner side if
-    /// they are reversed.
+    /// Calls `read` with the two operands of a join, and whether they are reversed: then the first
+    /// one is of the join's inner side.
     ///
     /// # Safety
     /// As [`Clause::with_variable`].
@@ -134,7 +134,8 @@ impl Clause {
         join: *mut pg_sys::SpecialJoinInfo,
         read: impl FnOnce(&mut pg_sys::VariableStatData, &mut pg_sys::VariableStatData, bool) -> T,
     ) -> T {
-        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        // SAFETY: the structures are filled in before they are read, and released after. `root`,
+        // `arguments` and `join` are the planner's.
         unsafe {
             let [mut left, mut right]: [pg_sys::VariableStatData; 2] = std::mem::zeroed();
             let mut reversed = false;
@@ -160,7 +161,8 @@ impl Clause {
         }
     }
 
-    /// The share of a relation's rows that a clause with one operand of it keeps.
+    /// The share of a relation's rows that a clause keeps, if one of its operands is of the
+    /// relation.
     unsafe fn estimate_restriction(&self, arguments: *mut pg_sys::List, radius: Radius) -> f64 {
         // SAFETY: operands of the planner's clause.
         unsafe {
@@ -177,8 +179,8 @@ impl Clause {
         }
     }
 
-    /// The share of the pairs of two relations' rows that a clause with an operand of each keeps.
-    /// It is the share of near pairs within one of the columns, the lesser of the two.
+    /// The share of pairs of two relations' rows that a clause keeps. It is taken to be the share
+    /// of near pairs within one of the two columns, the lesser one.
     unsafe fn estimate_join(
         &self,
         arguments: *mut pg_sys::List,
@@ -202,18 +204,18 @@ impl Clause {
     }
 }
 
-/// Whether a join asks only whether there is a row.
+/// Whether a join is a semijoin or an antijoin.
 ///
 /// # Safety
-/// The planner's, or null.
+/// `join` is the planner's, or null.
 pub unsafe fn is_semi(join: *mut pg_sys::SpecialJoinInfo) -> bool {
     use pg_sys::JoinType::{JOIN_ANTI, JOIN_SEMI};
-    // SAFETY: as this function's.
+    // SAFETY: `join` is null or the planner's structure.
     unsafe { !join.is_null() && matches!((*join).jointype, JOIN_SEMI | JOIN_ANTI) }
 }
 
-/// The share of pairs of a column's rows that are as near as a join asks. `radii` are those of the
-/// balls on the other side, if there are some.
+/// The share of pairs of a column's rows within the radius of a join clause. `radii` are those of
+/// the balls on the other side, if it has balls.
 fn share_of_pairs(column: &ColumnSample, radius: Radius, radii: &[(u32, f64)]) -> f64 {
     let within = |radius| column.share_of_pairs(reach(column, None, radius));
     if matches!(radius, Radius::OfBall) && !column.layout.is_of_balls() && !radii.is_empty() {
@@ -223,12 +225,12 @@ fn share_of_pairs(column: &ColumnSample, radius: Radius, radii: &[(u32, f64)]) -
     }
 }
 
-/// How near a column's rows have to be to the other operand.
+/// The distance up to which a column's rows match the other operand.
 fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reach {
     let of_operand = operand.and_then(|operand| operand.radius);
     let allowed = match radius {
         Radius::Known(radius) => Some(radius),
-        // Balls say themselves what is near.
+        // Each ball of the column applies its own radius too: [`Reach`].
         Radius::Near if column.layout.is_of_balls() => of_operand,
         Radius::Near => column.layout.width().map(Width::near),
         Radius::OfBall => of_operand,
@@ -237,13 +239,13 @@ fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reac
     Reach { allowed, usual, mutual: matches!(radius, Radius::Near) }
 }
 
-/// The other operand, if it is constant. It is read only if it is of a type of ours that fits the
-/// column's. Operators that others declare with these estimators may have operands of any type.
+/// The other operand, if it is a constant of a type that fits the column's. Other extensions may
+/// declare operators with these estimators, so operands may have any type.
 ///
 /// # Safety
 /// `operand` is an expression or null.
 unsafe fn operand_value(column: &ColumnSample, operand: *mut pg_sys::Node) -> Option<Value> {
-    // SAFETY: as this function's; the constant's layout is that of its type.
+    // SAFETY: `operand` is an expression or null, and the datum is read by the layout of its type.
     unsafe {
         let (datum, type_oid) = constant(operand)?;
         let layout = Objects::get().layout(type_oid)?;
@@ -251,7 +253,7 @@ unsafe fn operand_value(column: &ColumnSample, operand: *mut pg_sys::Node) -> Op
     }
 }
 
-/// The datum and type of a constant that is not NULL.
+/// The datum and the type of a constant that is not NULL.
 unsafe fn constant(node: *mut pg_sys::Node) -> Option<(pg_sys::Datum, pg_sys::Oid)> {
     // SAFETY: the node is cast only to the type its tag says.
     unsafe {
@@ -263,12 +265,13 @@ unsafe fn constant(node: *mut pg_sys::Node) -> Option<(pg_sys::Datum, pg_sys::Oi
     }
 }
 
-/// A radius that is constant, or as good as.
+/// The radius, if it is constant or can be estimated as a constant, such as a known parameter.
 unsafe fn constant_radius(
     root: *mut pg_sys::PlannerInfo,
     radius: *mut pg_sys::Node,
 ) -> Option<u32> {
-    // SAFETY: an expression of the query; the datum is read as the type the constant says.
+    // SAFETY: `radius` is an expression of the query, and the datum is read as the type that the
+    // constant has.
     unsafe {
         let (datum, type_oid) = constant(pg_sys::estimate_expression_value(root, radius))?;
         let radius = match type_oid {
@@ -280,11 +283,11 @@ unsafe fn constant_radius(
     }
 }
 
-/// The radius of a ball that a function of ours makes, if that is constant, of whatever centre.
+/// The radius of a ball around any centre that a function of ours makes, if it is constant.
 ///
 /// # Safety
-/// `root` is the planner's, `ball` an expression of its query.
+/// `root` is the planner's state, and `ball` an expression of its query.
 pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: *mut pg_sys::Node) -> Option<u32> {
-    // SAFETY: as this function's.
+    // SAFETY: `ball` is an expression of the query that `root` plans.
     unsafe { made_ball(ball).and_then(|(_, radius)| constant_radius(root, radius)) }
 }

@@ -1,9 +1,9 @@
-//! A column's statistics, read as a sample of its fingerprints or balls.
+//! Reads a column's statistics as a sample of its fingerprints or balls.
 //!
 //! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a
-//! hundred quantiles in sorting order. For fingerprints they are as good as a random sample, and so
-//! they are for balls, which sort by their centres. An array, with one fingerprint or ball a
-//! lexicon, is taken for its first.
+//! hundred quantiles in sort order. They serve as a random sample, for fingerprints and for balls,
+//! which sort by their centres. An array, with one fingerprint or ball for each lexicon, counts as
+//! its first element.
 
 use pgrx::pg_sys;
 
@@ -11,7 +11,7 @@ use super::measures::Objects;
 use crate::types::layout::{Layout, Value};
 use crate::types::{Code, Width};
 
-/// What is known of a column of fingerprints or balls.
+/// A column of fingerprints or balls, and its sample.
 pub struct ColumnSample {
     pub layout: Layout,
     /// The width of its values.
@@ -20,20 +20,21 @@ pub struct ColumnSample {
     pub rows: f64,
     /// Fraction of the rows that are NULL.
     nulls: f64,
-    /// Most common values with their share of the rows.
+    /// The most common values, each with its share of the rows.
     common: Vec<(Value, f64)>,
-    /// Of all other values, a sample.
+    /// A sample of all other values.
     others: Vec<Value>,
-    /// Rows for each distinct value, on average.
+    /// The mean number of rows for each distinct value.
     copies: f64,
 }
 
-/// How near a row has to be. A ball reaches as far as its own radius. The clause may allow less.
+/// The distance up to which a row matches. A ball reaches as far as its own radius, or less if the
+/// clause allows less.
 #[derive(Clone, Copy)]
 pub struct Reach {
-    /// What the clause or its constant operand allows.
+    /// The greatest distance that the clause or its constant operand allows.
     pub allowed: Option<u32>,
-    /// The radius where neither the clause nor the row says one.
+    /// The radius if neither the clause nor the row has one.
     pub usual: u32,
     /// Whether the radii of both rows of a pair count, not only that of the first.
     pub mutual: bool,
@@ -53,11 +54,13 @@ impl Reach {
 }
 
 impl ColumnSample {
+    /// What the statistics show, if the column's type is one of ours.
+    ///
     /// # Safety
     /// `variable` was filled in by the planner and has not been released.
     pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Option<ColumnSample> {
-        // SAFETY: as this function's; statistics are read only if there are some and they are of a
-        // type of ours.
+        // SAFETY: the planner filled `variable` in. Statistics are read only if there are some, and
+        // by the layout of their type.
         unsafe {
             let layout = Objects::get().layout((*variable).atttype)?;
             let rows =
@@ -97,7 +100,7 @@ impl ColumnSample {
         }
     }
 
-    /// Empty for statistics of another type than the column's.
+    /// Statistics of one kind. Empty if they are of another type than the column's.
     unsafe fn slot(&self, variable: *mut pg_sys::VariableStatData, kind: u32, extra: u32) -> Slot {
         // SAFETY: the slot's arrays are valid until it is freed, and are copied before.
         unsafe {
@@ -118,7 +121,7 @@ impl ColumnSample {
     }
 
     /// The radii of a column of balls, each with its share of the balls. Empty for a column of
-    /// fingerprints, and if nothing is known.
+    /// fingerprints, and without statistics.
     pub fn radii(&self) -> Vec<(u32, f64)> {
         let common = self.common.iter().map(|(ball, share)| (ball.radius, *share));
         let share_of_other = self.rest() / self.others.len().max(1) as f64;
@@ -136,7 +139,7 @@ impl ColumnSample {
         radii.iter().map(|(radius, share)| (*radius, share / all)).collect()
     }
 
-    /// The share of rows that meet `center`.
+    /// The share of rows within `reach` of `center`.
     pub fn share_within(&self, center: &Code, reach: Reach) -> f64 {
         let near = |row: &Value| center.hamming(&row.center) <= reach.of(row);
         let common: f64 =
@@ -146,7 +149,7 @@ impl ColumnSample {
         self.blend(common, others, reach)
     }
 
-    /// The share of pairs of rows that meet each other: what an unknown centre meets.
+    /// The share of pairs of rows within `reach` of each other: the estimate for an unknown centre.
     pub fn share_of_pairs(&self, reach: Reach) -> f64 {
         let near = |a: &Value, b: &Value| a.center.hamming(&b.center) <= reach.of_pair(a, b);
         let common: f64 = self
@@ -164,8 +167,8 @@ impl ColumnSample {
         self.blend(common, others / ((n * n.saturating_sub(1)) as f64 / 2.0).max(1.0), reach)
     }
 
-    /// Joins what was counted to the model for what a sample of a hundred cannot show: independent
-    /// random bits, and the copies of one value.
+    /// Combines the counted shares with a model of what a sample of a hundred cannot show:
+    /// independent random bits, and the copies of one value.
     fn blend(&self, common: f64, others: f64, reach: Reach) -> f64 {
         let unseen = self.random_share(reach) + self.copies / self.rows;
         (common + self.rest() * others.max(unseen)).clamp(0.0, 1.0)
@@ -176,7 +179,7 @@ impl ColumnSample {
         (1.0 - self.nulls - self.common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
     }
 
-    /// The share of rows that would meet a centre if all bits were independent and random.
+    /// The share of rows within `reach` of a centre if all bits were independent and random.
     fn random_share(&self, reach: Reach) -> f64 {
         let bits = self.bits;
         if !self.layout.is_of_balls() || self.others.is_empty() {
@@ -204,15 +207,16 @@ fn random_share(bits: u32, radius: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// About how many different values an expression has in all rows of its table.
+/// The estimated number of distinct values of an expression in all rows of its table.
 ///
 /// # Safety
-/// `root` is the planner's, and the expression is of its query.
+/// `root` is the planner's state, and the expression is of its query.
 pub unsafe fn number_of_values(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
 ) -> f64 {
-    // SAFETY: as this function's; the structure is filled in before it is read, released after.
+    // SAFETY: the expression is of the planner's query. The structure is filled in before it is
+    // read, and released after.
     unsafe {
         let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
         pg_sys::examine_variable(root, expression, 0, &mut variable);
@@ -223,12 +227,12 @@ pub unsafe fn number_of_values(
     }
 }
 
-/// Gives statistics back that the planner has looked up.
+/// Releases statistics that the planner has looked up.
 ///
 /// # Safety
 /// `variable` was filled in by the planner, and is not used any more.
 pub unsafe fn release(variable: &pg_sys::VariableStatData) {
-    // SAFETY: the tuple is released by the function that came with it, once.
+    // SAFETY: the function that came with the tuple releases it, once.
     unsafe {
         if let (false, Some(free)) = (variable.statsTuple.is_null(), variable.freefunc) {
             pg_sys::ffi::pg_guard_ffi_boundary(|| free(variable.statsTuple));

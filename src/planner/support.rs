@@ -1,4 +1,4 @@
-//! What the planner asks about `hamming_within`.
+//! Answers the planner's requests about `hamming_within`.
 
 use pgrx::{PgList, pg_sys};
 
@@ -7,14 +7,15 @@ use super::measures::Objects;
 use super::nodes::within_ball;
 use super::selectivity::Clause;
 
-/// Answers a request about `hamming_within(x, y, distance)`: how many rows it keeps, or what an
-/// index could answer instead, which is `x <@ hamming_ball(y, distance)` for an index on `x` and
-/// its mirror image for one on `y`.
+/// Answers a request about `hamming_within(x, y, distance)`: its selectivity, or an index
+/// condition. The condition is `x <@ hamming_ball_or_null(y, distance)` for an index on `x`, and
+/// its mirror image for an index on `y`.
 ///
 /// # Safety
-/// `request` is the planner's.
+/// `request` is a support request of the planner.
 pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: the request is cast only to the type its tag says.
+    // SAFETY: the request is cast only to the type its tag says, and `index_condition` gets the
+    // planner's own.
     unsafe {
         match (*request).type_ {
             pg_sys::NodeTag::T_SupportRequestIndexCondition => {
@@ -39,7 +40,7 @@ pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
 unsafe fn index_condition(
     request: *mut pg_sys::SupportRequestIndexCondition,
 ) -> Option<*mut pg_sys::List> {
-    // SAFETY: the request's node is the function call, its index is being planned for.
+    // SAFETY: the request's node is checked to be the call, and its index belongs to the query.
     unsafe {
         if !pgrx::is_a((*request).node, pg_sys::NodeTag::T_FuncExpr) {
             return None;

@@ -1,33 +1,33 @@
-//! Conditions on a distance and constants alone, however they are spelt: `hamming(x, y) IN (0, 1)`,
-//! `1 - hamming(x, y) / 64.0 >= 0.95`. There are few distances, so what holds for which is
-//! computed.
+//! Recognises conditions on a distance and constants alone, in any form: `hamming(x, y) IN (0, 1)`,
+//! `1 - hamming(x, y) / 64.0 >= 0.95`. There are few distances, so the condition is evaluated for
+//! each.
 
 use pgrx::{PgList, pg_sys};
 
 use super::measures::Measure;
 use super::pattern::distance_of;
 
-/// Such a condition.
+/// A condition on one distance and constants.
 pub struct Values {
     pub measure: Measure,
     pub x: *mut pg_sys::Node,
     pub y: *mut pg_sys::Node,
-    /// With a place-holder for the distance.
+    /// The condition, with a place-holder for the distance.
     condition: *mut pg_sys::Node,
 }
 
-/// How far a condition reaches: it holds at the radius, and at no greater distance.
+/// The reach of a condition: it holds at the radius, and at no greater distance.
 pub struct Reach {
     pub radius: u32,
-    /// Whether it holds at every smaller distance, too.
+    /// Whether it holds at every smaller distance as well.
     pub is_ball: bool,
 }
 
-/// The most operators between numbers, and the greatest number beside one: so nothing overflows.
+/// The most arithmetic operators, and the greatest constant beside one. So nothing overflows.
 const MOST_OPERATORS: usize = 2;
 const GREATEST: f64 = 1000.0;
 
-/// What was found of an expression.
+/// What has been found in an expression so far.
 struct Reading {
     found: Option<(Measure, *mut pg_sys::Node, *mut pg_sys::Node)>,
     operators: usize,
@@ -39,7 +39,7 @@ impl Values {
     /// # Safety
     /// `clause` is an expression tree.
     pub unsafe fn of(clause: *mut pg_sys::Node) -> Option<Values> {
-        // SAFETY: as this function's.
+        // SAFETY: `clause` is an expression tree, and is cast only to the type its tag says.
         unsafe {
             if !is_any_of(
                 clause,
@@ -56,10 +56,10 @@ impl Values {
         }
     }
 
-    /// `None` if no distance meets the condition, or the greatest one does.
+    /// `None` if no distance meets the condition, or if the greatest one does.
     pub fn reach(&self) -> Option<Reach> {
         let most = self.measure.layout.most_bits();
-        // SAFETY: the condition is a copy, of functions that raise nothing.
+        // SAFETY: the condition is a copy, made only of functions that raise no ERROR.
         let holds = unsafe { evaluated(self.condition, most) };
         let radius = holds.iter().rposition(|&holds| holds)?;
         let is_ball = holds[..radius].iter().all(|&holds| holds);
@@ -73,7 +73,7 @@ unsafe fn is_any_of(node: *mut pg_sys::Node, tags: &[pg_sys::NodeTag]) -> bool {
     unsafe { !node.is_null() && tags.contains(&(*node).type_) }
 }
 
-/// The arguments of a call, an operator or a comparison with an array.
+/// The arguments of a call, of an operator, or of a comparison with an array.
 unsafe fn arguments(node: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the node is cast only to the type its tag says.
     unsafe {
@@ -89,7 +89,7 @@ unsafe fn arguments(node: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
     }
 }
 
-/// Whether there is a distance near the top of an expression.
+/// Whether an expression has a distance among its topmost nodes.
 unsafe fn mentions_distance(node: *mut pg_sys::Node, depth: usize) -> bool {
     // SAFETY: an expression tree.
     unsafe {
@@ -106,9 +106,9 @@ fn is_number(type_oid: pg_sys::Oid) -> bool {
     integers.contains(&type_oid) || others.contains(&type_oid)
 }
 
-/// The name of an operator of PostgreSQL's own.
+/// The name of one of PostgreSQL's own operators. `None` for another one.
 unsafe fn name_of(operator: pg_sys::Oid) -> Option<Vec<u8>> {
-    // SAFETY: a catalogue look-up. The name is a copy.
+    // SAFETY: a catalogue look-up in a transaction, which returns a copy of the name.
     unsafe {
         let is_own = operator.to_u32() < pg_sys::FirstGenbkiObjectId;
         let name = if is_own { pg_sys::get_opname(operator) } else { std::ptr::null_mut() };
@@ -117,10 +117,11 @@ unsafe fn name_of(operator: pg_sys::Oid) -> Option<Vec<u8>> {
 }
 
 impl Reading {
-    /// A copy of a comparison, with a place-holder for the distance. `None` unless it is one of
-    /// numbers that are made of the distance and constants.
+    /// A copy of a comparison, with a place-holder for the distance. `None` unless it compares
+    /// numbers that are computed from the distance and constants.
     unsafe fn copy_condition(&mut self, clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-        // SAFETY: an expression tree; nodes are cast only to the types their tags say.
+        // SAFETY: `clause` is an OpExpr or a ScalarArrayOpExpr. Nodes are cast only to the types
+        // their tags say.
         unsafe {
             let is_array = pgrx::is_a(clause, pg_sys::NodeTag::T_ScalarArrayOpExpr);
             let operator = if is_array {
@@ -146,9 +147,9 @@ impl Reading {
         }
     }
 
-    /// A number that is compared, and may be a constant of any size.
+    /// An operand of the comparison, which may be a constant of any size.
     unsafe fn copy_compared(&mut self, node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-        // SAFETY: as copy_condition's.
+        // SAFETY: `node` is an expression, and is cast only to the type its tag says.
         unsafe {
             let is_const = !node.is_null() && pgrx::is_a(node, pg_sys::NodeTag::T_Const);
             if is_const && is_number(pg_sys::exprType(node)) {
@@ -159,7 +160,7 @@ impl Reading {
     }
 
     unsafe fn copy_number(&mut self, node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-        // SAFETY: as copy_condition's.
+        // SAFETY: `node` is an expression or null, and is cast only to the type its tag says.
         unsafe {
             if let Some(distance) = distance_of(node) {
                 let is_first = self.found.replace(distance).is_none();
@@ -177,10 +178,10 @@ impl Reading {
         }
     }
 
-    /// A number as one of another type.
+    /// A built-in cast of a number to a type that is wide enough for it.
     unsafe fn copy_cast(&mut self, node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
         use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};
-        // SAFETY: as copy_condition's.
+        // SAFETY: `node` is a FuncExpr, since its tag says so.
         unsafe {
             let cast = node.cast::<pg_sys::FuncExpr>();
             let is_cast = matches!((*cast).funcformat, COERCE_EXPLICIT_CAST | COERCE_IMPLICIT_CAST);
@@ -197,13 +198,13 @@ impl Reading {
     }
 
     unsafe fn copy_operator(&mut self, node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-        // SAFETY: as copy_condition's.
+        // SAFETY: `node` is an OpExpr, since its tag says so.
         unsafe {
             let name = name_of((*node.cast::<pg_sys::OpExpr>()).opno)?;
             self.operators += 1;
             let [left, right] = arguments(node)[..] else { return None };
             let divides = name == b"/";
-            // Nothing is divided by what may be 0.
+            // A divisor must be a constant, and `is_moderate` keeps that from 0.
             let divisor_is_fit = !divides || pgrx::is_a(right, pg_sys::NodeTag::T_Const);
             if !matches!(&name[..], b"+" | b"-" | b"*" | b"/")
                 || !divisor_is_fit
@@ -219,12 +220,12 @@ impl Reading {
     }
 }
 
-/// The most bytes of an array, so that planning looks at few numbers.
+/// The most bytes of an array, which bounds the numbers that planning compares.
 const LONGEST_ARRAY: usize = 4096;
 
-/// An array of few numbers that is a constant.
+/// A constant array of few numbers.
 unsafe fn copy_array(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as Reading::copy_condition's; an array is a varlena.
+    // SAFETY: `node` is an expression, cast only if it is a Const. An array is a varlena.
     unsafe {
         let is_const = pgrx::is_a(node, pg_sys::NodeTag::T_Const);
         let is_fit = is_const
@@ -236,9 +237,10 @@ unsafe fn copy_array(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     }
 }
 
-/// Whether a constant can be reckoned with: not NULL, and neither large nor near to 0.
+/// Whether a constant is fit for arithmetic: not NULL, and neither large nor near to 0.
 unsafe fn is_moderate(constant: *mut pg_sys::Const) -> bool {
-    // SAFETY: the datum is read as the type the node says; PostgreSQL's own function is called.
+    // SAFETY: the datum is read as the type that the node has, and numeric by PostgreSQL's own
+    // function.
     unsafe {
         let pg_sys::Const { consttype, constvalue: datum, constisnull, .. } = *constant;
         if constisnull {
@@ -260,7 +262,7 @@ unsafe fn is_moderate(constant: *mut pg_sys::Const) -> bool {
     }
 }
 
-/// What stands for the distance in a copy.
+/// The node that stands for the distance in a copy.
 unsafe fn place_holder() -> *mut pg_sys::Node {
     // SAFETY: the whole node is filled in.
     unsafe {
@@ -271,9 +273,10 @@ unsafe fn place_holder() -> *mut pg_sys::Node {
     }
 }
 
-/// Whether a condition holds, for each distance in the place of its place-holder.
+/// Whether a condition holds for each distance from 0 to `most`, put in for the place-holder.
 unsafe fn evaluated(condition: *mut pg_sys::Node, most: u32) -> Vec<bool> {
-    // SAFETY: an expression without variables, of functions that raise nothing for what it has.
+    // SAFETY: the expression has no variables, and its functions raise no ERROR for these
+    // distances.
     unsafe {
         pg_sys::fix_opfuncids(condition);
         let context = pg_sys::CreateStandaloneExprContext();

@@ -1,5 +1,5 @@
-//! How many rows the functions of whole tables return: `simhash_pairs`, `simhash_duplicates` and
-//! `simhash_clusters`.
+//! Estimates the rows and the cost of the functions of whole tables: `simhash_pairs`,
+//! `simhash_duplicates` and `simhash_clusters`.
 
 use std::ffi::CStr;
 
@@ -14,22 +14,22 @@ use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::rights::may_read;
 use crate::storage::IndexRel;
 
-/// The other rows that are near a row, where nothing is known of it.
+/// The other rows near a row, if the index does not show it.
 const USUAL: Others = Others { mean: 0.5, any: 0.3 };
-/// Of the rows that have near ones, the share that a cover drops.
+/// The share that a cover drops of the rows that have near ones.
 const DROPPED: f64 = 0.6;
 
 type Class = cache::Row<pg_sys::FormData_pg_class>;
 
-/// What it costs to take in a row of the table, in units of cpu_operator_cost: as much as a hundred
-/// operators.
+/// The cost of reading a row of the table, in units of cpu_operator_cost.
 const OPERATORS: f64 = 100.0;
 
-/// Answers a request about such a function: how many rows a call returns, and what it costs. The
-/// cost is that of the first row: a call in the SELECT list is not one for each row.
+/// Answers a request about such a function: how many rows a call returns, or its cost. All of the
+/// cost is startup cost, because a call in the SELECT list is not repeated for each row that it
+/// returns.
 ///
 /// # Safety
-/// `request` is the planner's.
+/// `request` is a support request of the planner.
 pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     // SAFETY: the request is cast only to the type its tag says.
     unsafe {
@@ -57,7 +57,7 @@ pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     }
 }
 
-/// What a call says, as far as it is constant.
+/// The arguments of a call that are constant.
 #[derive(Default)]
 struct Arguments {
     index: Option<pg_sys::Oid>,
@@ -66,10 +66,11 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// By the types of the arguments: an index, another one, a similarity.
+    /// Tells arguments apart by their types: the first regclass is the index, another one the
+    /// second index, and a double precision is the similarity.
     unsafe fn of(call: *mut pg_sys::Node) -> Option<Self> {
         let mut found = Arguments::default();
-        // SAFETY: a node is cast only to the type its tag says, a constant read by its type.
+        // SAFETY: a node is cast only to the type its tag says, and a constant is read by its type.
         unsafe {
             if call.is_null() || !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
                 return None;
@@ -113,7 +114,7 @@ fn rows(name: &CStr, arguments: &Arguments) -> Option<f64> {
             _ => None,
         };
     };
-    // A row of one table is expected to have its like in the other.
+    // Each row of one table is expected to have near rows in the other.
     let (of_other, near) = known(other, similarity)?;
     match name.to_bytes() {
         b"simhash_pairs" => Some(rows.min(of_other) * (1.0 + near.mean)),
@@ -122,7 +123,8 @@ fn rows(name: &CStr, arguments: &Arguments) -> Option<f64> {
     }
 }
 
-/// How many rows an index has, and how many others are near one. `None` as for [`parts`].
+/// The number of an index's rows, and the other rows that are near one of them. `None` as for
+/// [`parts`].
 fn known(index: pg_sys::Oid, similarity: f64) -> Option<(f64, Others)> {
     let parts = parts(index)?;
     let rows = parts.iter().map(|part| part.0).sum();
@@ -135,17 +137,17 @@ fn rows_of(index: pg_sys::Oid) -> Option<f64> {
     Some(parts(index)?.iter().map(|part| part.0).sum())
 }
 
-/// An index or those of its partitions, each with its rows. `None` for what is no index of ours, or
-/// not to be known by the caller.
+/// An index, or the indexes of its partitions, each with its number of rows. `None` if it is no
+/// index of ours, or if the current role may not read its table.
 fn parts(index: pg_sys::Oid) -> Option<Vec<(f64, pg_sys::Oid)>> {
-    // SAFETY: catalogue look-ups.
+    // SAFETY: catalogue look-ups in a transaction.
     let (table, user) = unsafe { (pg_sys::IndexGetRelation(index, true), pg_sys::GetUserId()) };
     if table == pg_sys::InvalidOid || !may_read(table, None, user) {
         return None;
     }
     let of_class = |oid| {
         let read = |row: &Class| (row.relam, row.relkind as u8, f64::from(row.reltuples));
-        // SAFETY: a look-up by OID.
+        // SAFETY: a catalogue look-up in a transaction, by OID.
         unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, oid, read) }
     };
     let (method, kind, rows) = of_class(index)?;
@@ -162,8 +164,8 @@ fn parts(index: pg_sys::Oid) -> Option<Vec<(f64, pg_sys::Oid)>> {
 fn others(index: pg_sys::Oid, similarity: f64) -> Option<Others> {
     let near = Objects::get().near()?;
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: the table is locked before its index, and both may be gone. Statistics are released
-    // after they were read.
+    // SAFETY: the table is locked before its index, and an index that is gone is not opened.
+    // Statistics are released after they were read.
     unsafe {
         let table = pg_sys::IndexGetRelation(index, true);
         let kind = pg_sys::get_rel_relkind(index) as u8;
@@ -179,7 +181,7 @@ fn others(index: pg_sys::Oid, similarity: f64) -> Option<Others> {
         let form = &*(*rel).rd_index;
         let last = form.indnkeyatts as usize - 1;
         let column = form.indkey.values.as_slice(last + 1)[last];
-        // Of an expression the index has statistics of its own.
+        // The statistics of an expression are the index's, not the table's.
         let (of, column) =
             if column > 0 { (table, column) } else { (index, last as pg_sys::AttrNumber + 1) };
         let statistics = pg_sys::SearchSysCache3(

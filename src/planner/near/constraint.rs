@@ -1,11 +1,11 @@
-//! `near_duplicate(body, $1, 0.9)` by an index on `near_text(body, 0.8)`, as an exclusion
-//! constraint has one.
+//! Rewrites `near_duplicate(body, $1, 0.9)` for an index on `near_text(body, 0.8)`, such as that of
+//! an exclusion constraint.
 //!
-//! The index finds what `near_text(body, 0.8) ~= near_text($1, 0.9)` asks for. The greater
-//! similarity decides, so that is the call, if the call's similarity is known and not smaller than
-//! the index's. Configurations must be constant, and equal but for which numbers must agree. The
-//! call's argument says that, so that it decides, unless the index's texts are compared by less:
-//! then the call stands beside.
+//! The index serves `near_text(body, 0.8) ~= near_text($1, 0.9)`. `~=` compares by the greater
+//! similarity. So it equals the call if the call's similarity is constant and not smaller than the
+//! index's. Both configurations must be constant, and may differ only in the numbers that must
+//! agree. The operand of `$1` states the call's choice of numbers, which then decides. If the
+//! index's value has fewer of them compared, the call stays beside the clause.
 
 use pgrx::{PgList, PgRelation, pg_sys};
 use simhash_core::config::Numbers;
@@ -21,18 +21,18 @@ use crate::planner::nodes::{Rewritten, call, operator_clause};
 use crate::types::ConfigText;
 use crate::types::datum::Encode;
 
-/// What an index on a near_text serves, in the place of a call. If an index on the other text
-/// serves the call itself, it goes beside the call, and the planner chooses.
+/// The clause that an index on a near_text serves in place of a call. If an index on the other text
+/// serves the call itself, the clause goes beside the call, and the planner chooses.
 ///
 /// # Safety
-/// `root` is the planner's, its arrays of relations are set up, and the clause is of its query.
-/// `translate` says what an expression of the query is in terms of a relation with indexes.
+/// `root` is the planner's state, its arrays of relations are set up, and the clause is of its
+/// query. `translate` maps an expression of the query to one of a relation with indexes.
 pub unsafe fn rewritten(
     root: *mut pg_sys::PlannerInfo,
     clause: *mut pg_sys::Node,
     translate: impl Fn(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
 ) -> Option<Rewritten> {
-    // SAFETY: as this function's.
+    // SAFETY: `root` is set up as the caller promises, and `clause` is an expression of its query.
     unsafe {
         let near = Objects::get().near()?;
         let call_of = Call::of(&near.calls(), clause)?;
@@ -61,8 +61,8 @@ pub unsafe fn rewritten(
         {
             return None;
         }
-        // One of the two must say the similarity that is asked for. The other one may be what an
-        // index has.
+        // One operand must state the similarity that the call asks for. The other one may be an
+        // index's own expression.
         let as_indexed = |i: usize, value: Value| with_text(value.expression, call_of.texts[i]);
         let as_asked = |i: usize, beside_value: Value| {
             let is_left =
@@ -90,7 +90,7 @@ pub unsafe fn rewritten(
     }
 }
 
-/// Whether the texts of a call are of different relations.
+/// Whether the texts of a call have no relation in common.
 unsafe fn are_apart(root: *mut pg_sys::PlannerInfo, call: &Call) -> bool {
     // SAFETY: expressions of the planner's query.
     unsafe {
@@ -99,37 +99,39 @@ unsafe fn are_apart(root: *mut pg_sys::PlannerInfo, call: &Call) -> bool {
     }
 }
 
-/// What index there is for a text of a call.
+/// The index that is found for a text of a call.
 #[derive(Clone, Copy)]
 enum Found {
     Nothing,
-    /// One on the text itself.
+    /// An index on the text itself.
     Text,
-    /// One on its near_text.
+    /// An index on near_text of the text.
     Value(Value),
 }
 
-/// A near_text that has an index.
+/// A near_text that is indexed.
 #[derive(Clone, Copy)]
 struct Value {
     similarity: f64,
     numbers: Option<Numbers>,
-    /// The call of near_text, in terms of the query's table. It is a copy.
+    /// A copy of the index's call of near_text, with Vars of the query's table.
     expression: *mut pg_sys::Node,
 }
 
 impl Value {
-    /// Whether fewer numbers must agree than a call asks for, whatever its argument says.
+    /// Whether `~=` with this value compares fewer numbers than a call asks for, whatever the other
+    /// operand states.
     fn compares_less_than(&self, asked: Numbers) -> bool {
         Numbers::of_both(self.numbers, Some(asked)) != Some(asked)
     }
 }
 
-/// The config of a call, with which numbers must agree, where it leaves that to the default. So
-/// the call decides, whatever a value says beside it.
+/// The config of a call that leaves the numbers to the default, with the default stated. Otherwise
+/// the numbers of an index's value would decide.
 unsafe fn with_numbers(call: &Call, asked_of: &Asked<'_>, numbers: Numbers) -> *mut pg_sys::Node {
     let said = ConfigText::with_numbers(asked_of.config.as_str(), Some(numbers));
-    // SAFETY: the config is a constant, for it is known what is asked for.
+    // SAFETY: `asked_of` was read from the call's config, so that is a Const. The change is made to
+    // a copy.
     unsafe {
         let copy: *mut pg_sys::Const = pg_sys::copyObjectImpl(call.config.cast()).cast();
         (*copy).constvalue = ConfigText::stored(&said).encode();
@@ -137,10 +139,10 @@ unsafe fn with_numbers(call: &Call, asked_of: &Asked<'_>, numbers: Numbers) -> *
     }
 }
 
-/// A call of near_text, with another text. That may be the same one in other words: as a column of
-/// a UNION ALL.
+/// A call of near_text, with the query's own text in it. In a UNION ALL that is the column of the
+/// union, in place of the member's.
 unsafe fn with_text(value: *mut pg_sys::Node, text: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the value is a call of three arguments, and a copy.
+    // SAFETY: the value is a FuncExpr of near_text, as `made` checked, and a copy.
     unsafe {
         let call = value.cast::<pg_sys::FuncExpr>();
         let mut arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
@@ -156,7 +158,8 @@ unsafe fn look(
     near: &NearObjects,
     asked_of: &Asked<'_>,
 ) -> Found {
-    // SAFETY: the planner's arrays are as long as it says; a table of the query is locked.
+    // SAFETY: the planner's array has as many entries as its size says, and the query has locked
+    // its tables.
     unsafe {
         let mut relid = 0;
         if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, text), &mut relid)
@@ -176,16 +179,16 @@ unsafe fn look(
                 Found::Value(_) => 1,
                 Found::Text => 2,
             };
-            // One of all rows is better than one that the query may not get to use.
+            // An index of all rows is better than one that the query may be unable to use.
             (rank + if rank > 0 && is_whole(index) { 2 } else { 0 }, found)
         });
         all.max_by_key(|(rank, _)| *rank).map_or(Found::Nothing, |(_, found)| found)
     }
 }
 
-/// Whether an index is of all rows, and of one column.
+/// Whether an index has all rows and one key column.
 unsafe fn is_whole(index: pg_sys::Oid) -> bool {
-    // SAFETY: the table is locked, and the index while it is looked at.
+    // SAFETY: the query has locked the table, and the index is locked while it is read.
     unsafe {
         let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         (*(*rel.as_ptr()).rd_index).indnkeyatts == 1
@@ -193,7 +196,7 @@ unsafe fn is_whole(index: pg_sys::Oid) -> bool {
     }
 }
 
-/// How an index of a table serves a text of a call.
+/// The way in which an index of a table serves a text of a call.
 unsafe fn serves(
     index: pg_sys::Oid,
     relid: i32,
@@ -201,7 +204,7 @@ unsafe fn serves(
     near: &NearObjects,
     asked_of: &Asked<'_>,
 ) -> Found {
-    // SAFETY: the table is locked, and the index while it is looked at.
+    // SAFETY: the query has locked the table, and the index is locked while it is read.
     unsafe {
         let Some(searched) = SearchedColumn::of(index) else { return Found::Nothing };
         let of_texts = near.is_of_texts(searched.family());
@@ -218,7 +221,7 @@ unsafe fn serves(
                 && (*text.cast::<pg_sys::Var>()).varattno == searched.attribute;
             return if is_column && serves() { Found::Text } else { Found::Nothing };
         }
-        // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
+        // RelationGetIndexExpressions returns a copy, whose Vars have the range table index 1.
         let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
         let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
         let Some(indexed) = expressions.get_ptr(searched.expressions) else {
@@ -246,11 +249,11 @@ unsafe fn serves(
     }
 }
 
-/// Whether a clause may be executed by another server: a table of it, or a partition of one, is
-/// there.
+/// Whether another server may execute a clause: one of its tables, or a partition of one, is
+/// foreign.
 unsafe fn is_sent_away(root: *mut pg_sys::PlannerInfo, clause: *mut pg_sys::Node) -> bool {
-    // SAFETY: the planner's arrays are as long as it says, and have an entry for each number of an
-    // expression.
+    // SAFETY: the planner's array has as many entries as its size says, and one for each range
+    // table index in an expression.
     unsafe {
         let numbers = pg_sys::pull_varnos(root, clause);
         (1..(*root).simple_rel_array_size).any(|number| {

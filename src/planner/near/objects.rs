@@ -1,4 +1,4 @@
-//! The extension's own objects that concern texts, as [`crate::catalog::members`] knows them.
+//! The extension's own objects for texts, as [`crate::catalog::members`] identifies them.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use crate::catalog::members::{Extension, Function};
 use crate::types::strategy;
 
-/// A function of two texts that an index of texts serves, and what its calls become.
+/// A function of two texts that an index of texts serves, and the objects of its condition.
 #[derive(Clone, Copy, Debug)]
 pub struct TextCalls {
     pub least: Least,
@@ -15,23 +15,23 @@ pub struct TextCalls {
     pub function: pg_sys::Oid,
     /// `make(text, least, simhash_config) -> value`.
     pub make: pg_sys::Oid,
-    /// The type of one text and what is asked of the other.
+    /// The type of a text together with the limit that it is compared by.
     pub value: pg_sys::Oid,
     /// The operator between text and value.
     pub on_text: pg_sys::Oid,
 }
 
-/// What a call asks for at least.
+/// The lower limit of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Least {
     /// A similarity, as double precision.
     Similarity,
-    /// So many words of a passage, as integer.
+    /// A number of words of a passage, as integer.
     Words,
 }
 
 impl TextCalls {
-    /// Those of `shares_passage`. `None` if something is missing.
+    /// The objects of `shares_passage`. `None` if one is missing.
     pub fn of_passages(extension: Extension) -> Option<Self> {
         let least = Least::Words;
         let (function, [make, value]) =
@@ -40,7 +40,7 @@ impl TextCalls {
         Some(TextCalls { least, function, make, value, on_text })
     }
 
-    /// Whether an operator family answers the operator.
+    /// Whether an operator family serves the operator between text and value.
     pub fn is_of_texts(&self, family: pg_sys::Oid) -> bool {
         is_near(self.on_text, family)
     }
@@ -55,7 +55,7 @@ impl Least {
     }
 }
 
-/// A function, what makes values for its operator, and their type.
+/// A function, the function that makes values for its operator, and the type of these values.
 fn look_up(
     extension: Extension,
     least: Least,
@@ -75,7 +75,7 @@ fn look_up(
     Some((call, [make.oid, make.result]))
 }
 
-/// `near_duplicate`, and what its calls become.
+/// `near_duplicate`, and the objects of its rewritten calls.
 #[derive(Clone, Copy, Debug)]
 pub struct NearObjects {
     /// `near_duplicate(text, text, double precision, simhash_config) -> boolean`.
@@ -91,7 +91,7 @@ pub struct NearObjects {
 }
 
 impl NearObjects {
-    /// `None` if something is missing.
+    /// `None` if an object is missing.
     pub fn look_up(extension: Extension) -> Option<Self> {
         let names = [c"near_duplicate", c"near_text"];
         let (near_duplicate, [make, value]) = look_up(extension, Least::Similarity, names)?;
@@ -104,29 +104,29 @@ impl NearObjects {
         })
     }
 
-    /// What serves calls by an index on the text itself.
+    /// The objects for calls that an index on the text itself serves.
     pub fn calls(&self) -> TextCalls {
         let &NearObjects { near_duplicate: function, make, value, on_text, .. } = self;
         TextCalls { least: Least::Similarity, function, make, value, on_text }
     }
 
-    /// Whether an operator family answers `text ~= near_text`.
+    /// Whether an operator family serves `text ~= near_text`.
     pub fn is_of_texts(&self, family: pg_sys::Oid) -> bool {
         is_near(self.on_text, family)
     }
 
-    /// Whether an operator family answers `near_text ~= near_text`.
+    /// Whether an operator family serves `near_text ~= near_text`.
     pub fn is_of_values(&self, family: pg_sys::Oid) -> bool {
         is_near(self.on_values, family)
     }
 }
 
-/// Whether a function's symbol is `name`, as pgrx names it, or begins with it.
+/// Whether a function's symbol begins with `name` and an underscore, as pgrx names it.
 fn is_symbol(function: &Function, name: &[u8]) -> bool {
     function.symbol.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"_"))
 }
 
 fn is_near(operator: pg_sys::Oid, family: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { pg_sys::get_op_opfamily_strategy(operator, family) == i32::from(strategy::NEAR) }
 }

@@ -1,4 +1,4 @@
-//! How many rows share a passage with a text.
+//! Estimates how many rows share a passage with a text.
 
 use pgrx::{PgList, pg_sys};
 
@@ -8,20 +8,20 @@ use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::{Clause, is_semi};
 use crate::storage::{self, IndexRel, with_key_type};
 
-/// The selectivity if nothing is known, as of two columns of one row.
+/// The selectivity if nothing is known, as for two columns of one row.
 const UNKNOWN: f64 = 0.01;
-/// How many rows have a kept hash of a row, itself included, if no index says it.
+/// Without an index: the mean number of rows that share a kept hash with a row, itself included.
 const USUAL_RUN: f64 = 1.5;
-/// No more than this share of a table is taken for sharing passages with others.
+/// The greatest estimate of the share of rows that share passages with others.
 const MOST: f64 = 0.9;
 
-/// The share of a relation's rows, or of the pairs of two, that share a passage: as many as have a
-/// kept hash in common, on average.
+/// The share of a relation's rows, or of pairs of two relations' rows, that share a passage. It is
+/// taken to be the mean share of those that have a kept hash in common.
 ///
 /// # Safety
-/// The clause is the planner's.
+/// The clause's fields are the planner's, for a clause of its query.
 pub unsafe fn selectivity(clause: &Clause) -> f64 {
-    // SAFETY: as this function's.
+    // SAFETY: the planner's list of operands, which are expressions of its query.
     unsafe {
         let Some(calls) = Objects::get().passages() else { return UNKNOWN };
         let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
@@ -48,7 +48,7 @@ pub unsafe fn selectivity(clause: &Clause) -> f64 {
 /// One side of the condition: a relation's texts.
 struct Side {
     rows: f64,
-    /// How many rows have a kept hash of a row, itself included.
+    /// The mean number of rows that share a kept hash with a row, itself included.
     run: f64,
 }
 
@@ -71,9 +71,9 @@ impl Side {
     }
 }
 
-/// The text of an operand, which may be a call that makes a text_passage.
+/// The text of an operand, which may be a call of text_passage.
 unsafe fn text_of(calls: &TextCalls, operand: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: an expression, cast only to the type its tag says.
+    // SAFETY: `operand` is an expression, and is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(operand, pg_sys::NodeTag::T_FuncExpr) {
             return operand;
@@ -85,13 +85,14 @@ unsafe fn text_of(calls: &TextCalls, operand: *mut pg_sys::Node) -> *mut pg_sys:
     }
 }
 
-/// How many rows have a kept hash of a row, by an index of the relation's on the text.
+/// The mean number of rows that share a kept hash with a row, from an index of the relation on the
+/// text.
 unsafe fn run_of(
     calls: &TextCalls,
     rel: *mut pg_sys::RelOptInfo,
     text: *mut pg_sys::Node,
 ) -> Option<f64> {
-    // SAFETY: the relation is the planner's, and so are its indexes, which are locked.
+    // SAFETY: the relation and its indexes are the planner's, which has locked them.
     unsafe {
         let access_method = access_method()?;
         let indexes = PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist);
@@ -102,7 +103,8 @@ unsafe fn run_of(
                 && last >= 0
                 && calls.is_of_texts(*(*index).opfamily.add(last as usize))
                 && pg_sys::match_index_to_operand(text, last, index)
-                // From PostgreSQL 16 on, the planner knows those of partitioned tables too.
+                // From PostgreSQL 16 on, the list also has partitioned indexes, which have no
+                // pages.
                 && !is_partitioned((*index).indexoid)
         })?;
         let rel = pg_sys::index_open((*index).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);

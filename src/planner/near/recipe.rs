@@ -1,4 +1,4 @@
-//! What an index of texts was made for, and whether that serves a call.
+//! Reads what an index of texts was made for, and decides whether it serves a call.
 
 use std::rc::Rc;
 
@@ -9,30 +9,30 @@ use crate::storage::{self, IndexRel};
 use crate::types::ConfigText;
 use crate::types::datum::Decode;
 
-/// What a call or an index asks for: the similarity or the number of words, if that is known, and
-/// the configuration.
+/// What a call or an index's value asks for: the similarity or the number of words, if that is
+/// known, and the configuration.
 pub struct Asked<'a> {
     pub of: Least,
     pub least: Option<f64>,
     pub config: ConfigText<'a>,
 }
 
-/// What the meta page of an index of texts says.
+/// What an index of texts was made for, from its meta page and its note.
 pub struct Recipe {
     of: Least,
-    /// The least similarity that it serves, or number of words.
+    /// The least similarity or number of words that it serves.
     least: f64,
-    /// The canonical text of the configuration is its first line.
+    /// Its first line is the canonical text of the configuration.
     note: Rc<str>,
 }
 
 impl Recipe {
-    /// `None` if the index is no index of texts.
+    /// `None` if the index is not of texts.
     ///
     /// # Safety
-    /// The index is one of this access method, and locked.
+    /// `index` is of this access method, and locked.
     pub unsafe fn of(index: pg_sys::Oid) -> Option<Recipe> {
-        // SAFETY: as this function's; the relation is closed when nothing uses it any more.
+        // SAFETY: the caller has locked the index, and the relation is closed after its last use.
         unsafe {
             let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
             let opened = IndexRel::new(rel);
@@ -48,8 +48,8 @@ impl Recipe {
         }
     }
 
-    /// Whether the index finds what is asked for. A similarity that is known only at run time may
-    /// turn out smaller than the index's. Then the scan returns every row.
+    /// Whether the index serves what is asked for. A similarity that is known only at run time may
+    /// be smaller than the index's. Then the scan returns every row.
     pub fn serves(&self, asked: &Asked<'_>) -> bool {
         let is_own = |own| match self.of {
             Least::Similarity => ConfigText::same_sets(own, asked.config.as_str()),
@@ -95,22 +95,25 @@ impl Call {
         }
     }
 
-    /// What the call asks for. `None` unless the configuration is a constant, or if the similarity
-    /// is one that raises an ERROR at run time.
+    /// The limit and the config of the call. `None` if the config is not constant, or if a constant
+    /// limit would raise an ERROR at run time.
     pub unsafe fn asked<'a>(&self) -> Option<Asked<'a>> {
-        // SAFETY: expressions of the types that the function takes.
+        // SAFETY: the call's arguments have the types that its function takes.
         unsafe { asked(self.of, self.least, self.config) }
     }
 }
 
+/// The limit and the config of a call, from its arguments.
+///
 /// # Safety
-/// The expressions are of the type of `of`, and simhash_config.
+/// The expressions have the type of `of`, and simhash_config.
 pub unsafe fn asked<'a>(
     of: Least,
     least: *mut pg_sys::Node,
     config: *mut pg_sys::Node,
 ) -> Option<Asked<'a>> {
-    // SAFETY: as this function's.
+    // SAFETY: the datum of a constant config is a simhash_config, and that of a limit has the type
+    // of `of`.
     unsafe {
         let config = ConfigText::decode(constant(config)?);
         let least = if pgrx::is_a(least, pg_sys::NodeTag::T_Const) {
@@ -122,7 +125,7 @@ pub unsafe fn asked<'a>(
     }
 }
 
-/// What a constant asks for. `None` for what raises an ERROR at run time.
+/// The value of a constant limit. `None` if it would raise an ERROR at run time.
 fn known(of: Least, value: u64) -> Option<f64> {
     match of {
         Least::Similarity => {
@@ -141,7 +144,7 @@ fn known(of: Least, value: u64) -> Option<f64> {
 /// # Safety
 /// `node` is an expression.
 pub unsafe fn constant(node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
-    // SAFETY: the node is cast only to the type its tag says.
+    // SAFETY: `node` is an expression, and is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
             return None;

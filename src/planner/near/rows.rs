@@ -1,9 +1,9 @@
-//! How many rows are near a text, and what it costs to find out.
+//! Estimates how many rows are near a text, and what it costs to compare two texts.
 //!
-//! Some texts of the column's statistics are looked up in an index of texts ([`sample`]). If there
-//! are none, because texts are long or the table was not analysed, the index's keys tell how many
-//! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
-//! asks was measured on real texts ([`SHARES`]).
+//! The planner's `README.md` (Estimates of texts) has the method. An index of texts gives the rows
+//! that share keys with texts of the column's statistics ([`sample`]), and the mean number of rows
+//! that share a key with a row (`expected_run`). [`SHARES`] has the share of the latter that is
+//! near.
 
 use pgrx::pg_sys::VariableStatData as Variable;
 use pgrx::{PgList, pg_sys};
@@ -21,18 +21,18 @@ use crate::storage::{self, IndexRel, with_key_type};
 use crate::types::datum::Decode;
 use crate::types::near_text::NearText;
 
-/// The selectivity if nothing is known, as of two columns of one row.
+/// The selectivity if nothing is known, as for two columns of one row.
 const UNKNOWN: f64 = 0.01;
-/// How many rows are near a text, itself included, if there is neither index nor statistics.
+/// Without an index: the rows near a row, itself included, for each copy of its text.
 const USUAL_ROWS: f64 = 2.0;
-/// No more than this share of a table is taken for having near rows, or for having none.
+/// The greatest estimate of the share of rows that have near rows, so that an antijoin keeps some.
 const MOST: f64 = 0.9;
 
-/// Of the other rows that share a key of three components, and of two, with a row: how many are
-/// near it from a similarity on. The geometric mean over seven sets of real texts, rounded.
-/// Measured in November 2026: descriptions of packages, licences, program code, verses, questions,
-/// titles, in English and Chinese, 2,700 to 100,000 of each. The extremes are off by a factor of
-/// five.
+/// For each least similarity, and for keys of three components and of two: the number of near rows
+/// for each other row that shares a key with a row. Geometric means over seven sets of real texts,
+/// rounded. Measured in November 2026: descriptions of packages, licences, program code, verses,
+/// questions, titles, in English and Chinese, 2,700 to 100,000 of each. The extremes are off by a
+/// factor of five.
 const SHARES: [(f64, [f64; 2]); 7] = [
     (0.3, [2.0, 0.6]),
     (0.4, [1.6, 0.27]),
@@ -43,29 +43,30 @@ const SHARES: [(f64, [f64; 2]); 7] = [
     (0.9, [0.2, 0.02]),
 ];
 
-/// What a call of `near_duplicate` costs, and more for each byte of a text, in units of
-/// cpu_operator_cost. The cost of look-ups is the measure: a sequential scan of 80,000 texts of 140
-/// or 400 bytes takes as long as 7,500 or 9,500 of them.
+/// The cost of a call of `near_duplicate`, and what each byte of a text adds, in units of
+/// cpu_operator_cost. They are measured against look-ups in an index: a sequential scan of 80,000
+/// texts of 140 or 400 bytes takes as long as 7,500 or 9,500 of them.
 const OPERATORS: f64 = 150.0;
 const OPERATORS_PER_BYTE: f64 = 1.5;
-/// The bytes of a text, if statistics do not say.
+/// The bytes of a text without statistics.
 const USUAL_WIDTH: f64 = 240.0;
 
 /// A condition that two texts are near.
 pub struct Near {
     near: NearObjects,
     texts: [*mut pg_sys::Node; 2],
-    /// The greater similarity of both, as far as they are known.
+    /// The greater of the similarities that are known.
     similarity: Option<f64>,
 }
 
 impl Near {
-    /// `near_duplicate(a, b, similarity, config)`, of which the clause has the arguments.
+    /// The condition of a call `near_duplicate(a, b, similarity, config)`, whose arguments the
+    /// clause has.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     pub unsafe fn of_call(clause: &Clause) -> Option<Near> {
-        // SAFETY: as this function's.
+        // SAFETY: the planner's list of arguments, which are expressions of its query.
         unsafe {
             let near = Objects::get().near()?;
             let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
@@ -75,12 +76,12 @@ impl Near {
         }
     }
 
-    /// `a ~= b`, of a text and a near_text or of two.
+    /// The condition `a ~= b`, of a text and a near_text, or of two near_texts.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     unsafe fn of_operands(clause: &Clause) -> Option<Near> {
-        // SAFETY: as this function's.
+        // SAFETY: the planner's list of operands, which are expressions of its query.
         unsafe {
             let near = Objects::get().near()?;
             let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
@@ -92,15 +93,15 @@ impl Near {
         }
     }
 
-    /// The share of a relation's rows, or of the pairs of two, that the clause keeps.
+    /// The share of a relation's rows, or of pairs of two relations' rows, that the clause keeps.
     ///
     /// # Safety
-    /// The clause is the planner's.
+    /// The clause's fields are the planner's, for a clause of its query.
     pub unsafe fn selectivity(&self, clause: &Clause) -> f64 {
         let mut arguments = PgList::<pg_sys::Node>::new();
         self.texts.into_iter().for_each(|text| arguments.push(text));
         let arguments = arguments.into_pg();
-        // SAFETY: operands of the planner's clause.
+        // SAFETY: the texts are operands of the planner's clause.
         unsafe {
             match clause.join {
                 Some(join) => self.of_join(clause, arguments, join),
@@ -110,7 +111,7 @@ impl Near {
     }
 
     unsafe fn of_restriction(&self, clause: &Clause, arguments: *mut pg_sys::List) -> f64 {
-        // SAFETY: operands of the planner's clause.
+        // SAFETY: `arguments` has the two texts of the planner's clause.
         unsafe {
             let side =
                 clause.with_variable(arguments, |variable, _| self.side(clause.root, variable));
@@ -118,19 +119,19 @@ impl Near {
         }
     }
 
-    /// The lesser share of the two sides. A text of one table is expected to have its like in the
-    /// other, and the larger table to have more of such.
+    /// The lesser share of the two sides: each text of one table is expected to have near texts in
+    /// the other, and the larger table to have more of them.
     unsafe fn of_join(
         &self,
         clause: &Clause,
         arguments: *mut pg_sys::List,
         join: *mut pg_sys::SpecialJoinInfo,
     ) -> f64 {
-        // SAFETY: operands of the planner's clause.
+        // SAFETY: `arguments` has the two texts of the planner's clause.
         unsafe {
             let root = clause.root;
             let read = |left: &mut Variable, right: &mut Variable, reversed| {
-                // A row is near itself. That counts unless rows are joined with others of their
+                // A row is near itself. That counts unless the query joins different rows of one
                 // table.
                 let itself = !are_different_rows(root, left.rel, right.rel);
                 ([self.side(root, left), self.side(root, right)], itself, reversed)
@@ -151,7 +152,8 @@ impl Near {
         root: *mut pg_sys::PlannerInfo,
         variable: *mut pg_sys::VariableStatData,
     ) -> Side {
-        // SAFETY: the planner filled the variable in; statistics are read if there are some.
+        // SAFETY: the planner filled the variable in, and statistics are read only if there are
+        // some.
         unsafe {
             let rel = (*variable).rel;
             let rows = if rel.is_null() { 1.0 } else { (*rel).tuples.max(1.0) };
@@ -176,13 +178,13 @@ impl Near {
         }
     }
 
-    /// How many other rows are near a row, by an index on the text.
+    /// The other rows that are near a row, from an index on the text.
     unsafe fn others(
         &self,
         root: *mut pg_sys::PlannerInfo,
         variable: *mut pg_sys::VariableStatData,
     ) -> Option<Others> {
-        // SAFETY: the relation is the planner's, and so are its indexes, which are locked.
+        // SAFETY: the relation and its indexes are the planner's, which has locked them.
         unsafe {
             let (rel, text) = ((*variable).rel, (*variable).var);
             let index = self.index(rel, text).or_else(|| self.index_of_child(root, rel, text))?;
@@ -195,14 +197,15 @@ impl Near {
         }
     }
 
-    /// An index of the relation's on the text, or on a near_text of it: one of all rows without
-    /// columns before it, if there is one.
+    /// An index of the relation on the text, or on near_text of it. One without a predicate is
+    /// preferred, then one with few key columns.
     unsafe fn index(
         &self,
         rel: *mut pg_sys::RelOptInfo,
         text: *mut pg_sys::Node,
     ) -> Option<pg_sys::Oid> {
-        // SAFETY: as `others`; an index has a family and a key for each of its key columns.
+        // SAFETY: the relation and its indexes are the planner's. An index has a family and a key
+        // for each of its key columns.
         unsafe {
             let access_method = access_method()?;
             if rel.is_null() || text.is_null() {
@@ -214,7 +217,8 @@ impl Near {
                 if (*index).relam != access_method || (*index).hypothetical || last < 0 {
                     return false;
                 }
-                // From PostgreSQL 16 on, the planner knows those of partitioned tables too.
+                // From PostgreSQL 16 on, the list also has partitioned indexes, which have no
+                // pages.
                 if is_partitioned((*index).indexoid) {
                     return false;
                 }
@@ -238,7 +242,7 @@ impl Near {
         column: usize,
         text: *mut pg_sys::Node,
     ) -> bool {
-        // SAFETY: as `index`; an index has an expression for each column whose key is 0.
+        // SAFETY: the index is the planner's. It has an expression for each column whose key is 0.
         unsafe {
             let keys = std::slice::from_raw_parts((*index).indexkeys, column + 1);
             let before = keys[..column].iter().filter(|&&key| key == 0).count();
@@ -258,7 +262,7 @@ impl Near {
         rel: *mut pg_sys::RelOptInfo,
         text: *mut pg_sys::Node,
     ) -> Option<pg_sys::Oid> {
-        // SAFETY: the planner's arrays are as long as it says.
+        // SAFETY: the planner's array of relations has an entry for each child in its list.
         unsafe {
             if rel.is_null() || (*root).append_rel_array.is_null() || text.is_null() {
                 return None;
@@ -282,10 +286,10 @@ impl Near {
     }
 }
 
-/// How many other rows of an index are near a row. `None` if it is no index of texts.
+/// The other rows of an index that are near a row. `None` if the index is not of texts.
 ///
 /// # Safety
-/// The index is open. `statistics` is its column's row of pg_statistic, or null.
+/// `index` is open. `statistics` is the row of pg_statistic of its column, or null.
 pub unsafe fn others_in(
     near: &NearObjects,
     index: IndexRel,
@@ -298,7 +302,7 @@ pub unsafe fn others_in(
         let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
         let expected = Others { mean, any: mean.min(MOST) };
         let schema = Schema::of_function(near.near_duplicate);
-        // SAFETY: as this function's.
+        // SAFETY: `index` is open and of texts, and `statistics` is its column's row or null.
         let found = unsafe { sample::found(index, statistics, schema) };
         found.map_or(expected, |found| found.others(similarity, expected))
     })
@@ -307,9 +311,9 @@ pub unsafe fn others_in(
 /// The selectivity of `a ~= b`, of a text and a near_text or of two.
 ///
 /// # Safety
-/// The clause is the planner's.
+/// The clause's fields are the planner's, for a clause of its query.
 pub unsafe fn selectivity(clause: &Clause) -> f64 {
-    // SAFETY: as this function's.
+    // SAFETY: the clause's operands are expressions of the planner's query.
     unsafe {
         if is_beside(clause) {
             return 1.0;
@@ -318,14 +322,14 @@ pub unsafe fn selectivity(clause: &Clause) -> f64 {
     }
 }
 
-/// Marks an operand, by a cast to the type that it has: its clause says what a call of
-/// near_duplicate beside it says. Together they keep as many rows as the call does, so the clause
-/// counts for nothing: see [`kept_beside`].
+/// Marks an operand by a cast to its own type: its clause repeats a call of near_duplicate beside
+/// it. Together they keep as many rows as the call alone, so the clause has the selectivity 1. See
+/// [`kept_beside`].
 ///
 /// # Safety
 /// `value` is an expression of the type near_text.
 pub unsafe fn beside(near: &NearObjects, value: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: a change of nothing.
+    // SAFETY: makeRelabelType only builds the node, and `value` has the type already.
     unsafe {
         let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
         let none = pg_sys::InvalidOid;
@@ -333,13 +337,13 @@ pub unsafe fn beside(near: &NearObjects, value: *mut pg_sys::Node) -> *mut pg_sy
     }
 }
 
-/// The share of rows that the clauses of an index path keep which stand beside calls. PostgreSQL
-/// takes it for 1.
+/// The selectivity of the marked clauses of an index path. PostgreSQL takes it for 1.
 ///
 /// # Safety
-/// The path is the planner's.
+/// `path` is the planner's, and `root` its state.
 pub unsafe fn kept_beside(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::IndexPath) -> f64 {
-    // SAFETY: as this function's; a node is cast only to the type its tag says.
+    // SAFETY: the path and its index are the planner's, and a node is cast only to the type its tag
+    // says.
     unsafe {
         let relation = (*(*(*path).indexinfo).rel).relid as i32;
         let mut share = 1.0;
@@ -360,7 +364,7 @@ pub unsafe fn kept_beside(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::Ind
 }
 
 unsafe fn is_beside(clause: &Clause) -> bool {
-    // SAFETY: the planner's clause.
+    // SAFETY: the clause's operands are expressions of the planner's query.
     unsafe {
         let Some(near) = Objects::get().near() else { return false };
         let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
@@ -370,7 +374,7 @@ unsafe fn is_beside(clause: &Clause) -> bool {
 
 /// An operand without the mark of [`beside`].
 unsafe fn unmarked(near: &NearObjects, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: an expression; it is cast only to the type its tag says.
+    // SAFETY: `node` is an expression, and is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(node, pg_sys::NodeTag::T_RelabelType) {
             return node;
@@ -395,20 +399,20 @@ impl Side {
         near.clamp(0.0, self.rows)
     }
 
-    /// The share of rows that are near a text.
+    /// The share of its rows that are near a text.
     fn share_near(&self, itself: bool) -> f64 {
         (self.near(itself) / self.rows).min(1.0) * self.not_null
     }
 }
 
-/// Whether two relations are one table, of which the query joins different rows: there is another
-/// condition on the two, such as `a.id < b.id`.
+/// Whether two relations are one table and the query joins different rows of it. This is assumed if
+/// another condition joins them, such as `a.id < b.id`.
 unsafe fn are_different_rows(
     root: *mut pg_sys::PlannerInfo,
     a: *mut pg_sys::RelOptInfo,
     b: *mut pg_sys::RelOptInfo,
 ) -> bool {
-    // SAFETY: relations of the query, whose range table has an entry for each.
+    // SAFETY: the relations are of the query, whose range table has an entry for each.
     unsafe {
         if a.is_null() || b.is_null() || (*a).relid == (*b).relid {
             return false;
@@ -428,7 +432,7 @@ unsafe fn are_different_rows(
     }
 }
 
-/// What an operand of `~=` says.
+/// An operand of `~=`: its text, or a value that has it, and its similarity if that is known.
 struct Operand {
     text: *mut pg_sys::Node,
     similarity: Option<f64>,
@@ -440,7 +444,7 @@ impl Operand {
         root: *mut pg_sys::PlannerInfo,
         operand: *mut pg_sys::Node,
     ) -> Operand {
-        // SAFETY: an expression of the query.
+        // SAFETY: `operand` is an expression of the query, and a constant is read by its type.
         unsafe {
             if let Some([text, asked, _]) = made(near, operand) {
                 return Operand { text, similarity: similarity(root, asked) };
@@ -457,7 +461,7 @@ impl Operand {
 /// # Safety
 /// `node` is an expression or null.
 pub unsafe fn made(near: &NearObjects, node: *mut pg_sys::Node) -> Option<[*mut pg_sys::Node; 3]> {
-    // SAFETY: the node is cast only to the type its tag says.
+    // SAFETY: `node` is an expression or null, and is cast only to the type its tag says.
     unsafe {
         if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_FuncExpr) {
             return None;
@@ -471,9 +475,9 @@ pub unsafe fn made(near: &NearObjects, node: *mut pg_sys::Node) -> Option<[*mut 
     }
 }
 
-/// What is under a change of type that changes nothing else.
+/// The expression under a change of type that leaves its bits alone.
 unsafe fn stripped(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: an expression; it is cast only to the type its tag says.
+    // SAFETY: `node` is an expression, and is cast only to the type its tag says.
     unsafe {
         if pgrx::is_a(node, pg_sys::NodeTag::T_RelabelType) {
             (*node.cast::<pg_sys::RelabelType>()).arg.cast()
@@ -483,16 +487,16 @@ unsafe fn stripped(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     }
 }
 
-/// A similarity that is constant, or as good as.
+/// The similarity, if it is constant or can be estimated as a constant, such as a known parameter.
 unsafe fn similarity(root: *mut pg_sys::PlannerInfo, similarity: *mut pg_sys::Node) -> Option<f64> {
-    // SAFETY: an expression of the query, of type double precision.
+    // SAFETY: `similarity` is an expression of the query, of type double precision.
     unsafe {
         let datum = constant(pg_sys::estimate_expression_value(root, similarity))?;
         Some(f64::from_bits(datum.value() as u64))
     }
 }
 
-/// The share of [`SHARES`] for a similarity, between its entries on a straight line.
+/// The entry of [`SHARES`] for a similarity, interpolated linearly.
 fn share(similarity: f64, rows: usize) -> f64 {
     let (first, last) = (SHARES[0], SHARES[SHARES.len() - 1]);
     let pair = SHARES.windows(2).find(|pair| (pair[0].0..pair[1].0).contains(&similarity));
@@ -506,12 +510,13 @@ fn share(similarity: f64, rows: usize) -> f64 {
     }
 }
 
-/// What it costs to execute a call or an operator clause once, by the width of its columns.
+/// The cost of executing a call or an operator clause once, by the width of its columns.
 ///
 /// # Safety
-/// `root` is the planner's or null, `node` an expression of its query or null.
+/// `root` is the planner's state or null, `node` an expression of its query or null.
 pub unsafe fn work(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> Option<f64> {
-    // SAFETY: as this function's; the node is cast only to the type its tag says.
+    // SAFETY: `node` is an expression of the query that `root` plans, and is cast only to the type
+    // its tag says.
     unsafe {
         if root.is_null() || node.is_null() {
             return None;
@@ -533,10 +538,10 @@ pub unsafe fn work(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> O
     }
 }
 
-/// The mean width of a column, if statistics say it.
+/// The mean width of a column, from its statistics.
 unsafe fn column_width(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> Option<f64> {
-    // SAFETY: the node is cast only to the type its tag says; the range table has an entry for each
-    // number of an expression of the query.
+    // SAFETY: `node` is an expression, and is cast only to the type its tag says. The range table
+    // has an entry for each index in an expression of the query.
     unsafe {
         if !pgrx::is_a(node, pg_sys::NodeTag::T_Var) {
             return None;

@@ -1,9 +1,8 @@
-//! How many rows of an index share keys with texts of the column's statistics.
+//! Counts the rows of an index that share keys with texts of the column's statistics.
 //!
 //! ANALYZE keeps the most common values and histogram bounds of a column: up to 200 texts, unless
-//! they are long. Some of them are looked up in the index. A row that shares as many keys as the
-//! similarity asks for on average is as near on average, so that the count is right in the mean.
-//! That holds whatever the texts are, and whatever a configuration makes of them.
+//! they are long. Some of them are looked up in the index. The planner's `README.md` (Estimates of
+//! texts) says which rows then count as near.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,38 +25,39 @@ use crate::storage::{self, Index, IndexRel, with_key_type};
 use crate::types::ConfigText;
 use crate::types::text::with_text;
 
-/// The most texts that are looked up, and how often in all their keys' runs are read on.
+/// The limits of a sample: the texts that are looked up, and the steps in the runs of all their
+/// keys.
 const TEXTS: usize = 20;
 const STEPS: usize = 100;
-/// A text that more rows have is not looked up: its copies outnumber whatever else is near it.
+/// A text that more rows have is not looked up: it has more copies than other near rows.
 const COPIES: f64 = 500.0;
-/// The most indexes that a backend remembers the answers of.
+/// The most indexes for which a backend remembers a sample.
 const REMEMBERED: usize = 8192;
-/// Fewer texts say nothing.
+/// With fewer texts there is no sample.
 const LEAST_TEXTS: usize = 8;
-/// For how many texts counts what is expected without any.
+/// The weight of the estimate without a sample, in texts.
 const PRIOR: f64 = 4.0;
 
 /// What a sample of texts found in an index.
 pub struct Found {
     rows_of_band: u32,
-    /// For each number of keys from 1 on, how many other rows share as many or more with a text, on
-    /// average, and the share of texts with which some do.
+    /// For each number of keys from 1 on: the mean number of other rows that share at least that
+    /// many keys with a text, and the share of texts with such rows.
     others: Vec<Others>,
     texts: f64,
 }
 
-/// The other rows that are near a row.
+/// The other rows that are near a row, on average.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Others {
     pub mean: f64,
-    /// The share of rows that have some.
+    /// The share of rows that have such rows.
     pub any: f64,
 }
 
 impl Found {
-    /// The other rows that are near a row. What is expected without a sample counts as much as
-    /// [`PRIOR`] texts: few texts do not show what is rare.
+    /// The other rows that are near a row. `expected`, the estimate without a sample, counts as
+    /// much as [`PRIOR`] texts, since few texts do not show what is rare.
     pub fn others(&self, similarity: f64, expected: Others) -> Others {
         let bands = self.others.len();
         let shared = bands as f64 * similarity.powi(self.rows_of_band as i32);
@@ -70,18 +70,19 @@ impl Found {
     }
 }
 
-/// An index's file, and its pages when it was looked at.
+/// By the file of an index: its pages when the sample was taken, and the sample.
 type Known = HashMap<(pg_sys::Oid, u32), (u32, Option<Rc<Found>>)>;
 
 thread_local! {
     static KNOWN: RefCell<Known> = RefCell::default();
 }
 
-/// What is found in an index. It is looked for once, and again when the file has doubled. `None`
-/// if the column's statistics have no texts, or if keys are those of a scope.
+/// The sample of an index. It is taken once, and again when the file has doubled. `None` if the
+/// statistics have few texts, or if the index has a scope or its config names a model or a list of
+/// words. Also `None` until the dictionary is loaded that its config needs.
 ///
 /// # Safety
-/// The index is open, and of texts. `statistics` is the column's row of pg_statistic, or null.
+/// The index is open, and of texts. `statistics` is the row of pg_statistic of its column, or null.
 pub unsafe fn found(
     rel: IndexRel,
     statistics: pg_sys::HeapTuple,
@@ -92,7 +93,7 @@ pub unsafe fn found(
     if let Some((_, found)) = known.filter(|(then, _)| pages / 2 <= *then) {
         return found;
     }
-    // SAFETY: as this function's.
+    // SAFETY: the index is open and of texts, and `statistics` is its column's row or null.
     let (found, is_final) = unsafe { look(rel, statistics, schema) };
     let found = found.map(Rc::new);
     if !is_final {
@@ -108,7 +109,7 @@ pub unsafe fn found(
     found
 }
 
-/// What is found, and whether it will be the same next time.
+/// The sample, and whether a later one would be the same.
 unsafe fn look(
     rel: IndexRel,
     statistics: pg_sys::HeapTuple,
@@ -116,20 +117,20 @@ unsafe fn look(
 ) -> (Option<Found>, bool) {
     let (meta, note) = (storage::meta(rel), storage::note(rel));
     let config = ConfigText::config_of(note.lines().next().unwrap_or("{}"));
-    // Lists of words are read by a query, and may be gone. A dictionary is not loaded for this: a
-    // query about other texts may do without.
+    // Reading a list of words runs a query, and the list may be gone. The dictionary is not loaded
+    // for a sample, since a query about other texts may need none.
     let is_unloaded = !dictionary_is_loaded();
     let cuts_all = config.tokenizer == Tokenizer::Jieba;
     if meta.scope > 0 || config.names_something() || cuts_all && is_unloaded {
         return (None, !(cuts_all && is_unloaded));
     }
-    // SAFETY: an open relation.
+    // SAFETY: the relation is open.
     let rows = f64::from(unsafe { (*(*rel.as_ptr()).rd_rel).reltuples }).max(0.0);
     let layout = Layout { bands: meta.bands as usize, rows: meta.rows as usize };
     let mut sketcher = Sketcher::new(simhasher_for(near_recipe(&config), schema));
     let mut sample = Sample::new(layout.bands);
     let mut left_out = false;
-    // SAFETY: as `found`; the texts are read while the statistics hold them.
+    // SAFETY: `statistics` is the column's row or null, and the texts are read while it is held.
     unsafe {
         with_key_type!(meta.family(), K => {
             let index = storage::open::<K>(rel);
@@ -151,12 +152,12 @@ unsafe fn look(
         });
     }
     let found = sample.finish(meta.rows);
-    // A table that is analysed later has statistics then.
+    // Without statistics, a later ANALYZE may bring some.
     let is_final = found.is_some() || !left_out && !statistics.is_null();
     (found, is_final)
 }
 
-/// What was counted so far.
+/// The counts so far.
 struct Sample {
     others: Vec<Others>,
     texts: usize,
@@ -169,14 +170,14 @@ impl Sample {
         Sample { others: vec![Others::default(); bands], texts: 0, weights: 0.0, steps: 0 }
     }
 
-    /// A text without a token, which is near to none.
+    /// Counts a text with which no further row shares keys, such as one without a token.
     fn add_none(&mut self, weight: f64) -> bool {
         self.texts += 1;
         self.weights += weight;
         true
     }
 
-    /// A text that so many rows have.
+    /// Counts a text that `rows` rows have.
     fn add_copies(&mut self, weight: f64, rows: f64) -> bool {
         for others in &mut self.others {
             others.mean += weight * (rows - 1.0);
@@ -185,17 +186,17 @@ impl Sample {
         self.add_none(weight)
     }
 
-    /// Looks a text up. False if that is enough.
+    /// Looks a text up and counts it. False when the steps are used up.
     fn add<K: TreeKey>(&mut self, index: &Index<K>, keys: &[u64], weight: f64) -> bool {
         let keys: Vec<K::Fingerprint> = keys.iter().map(|&key| posting_key(key)).collect();
         let mut counts = vec![0u32; keys.len() + 1];
         let mut candidates = Candidates::new(index, K::Scope::ZERO, &keys, 1);
-        // What was found until it is enough counts: without it the sample would have none of the
-        // texts that have most.
+        // A text counts even if the steps end during its look-up. Otherwise the sample would leave
+        // out the texts that share keys with most rows.
         while self.steps < STEPS && candidates.next_counts(index, |shared| counts[shared] += 1) {
             self.steps += 1;
         }
-        // One that shares all is the row of the text itself.
+        // One of the rows that share all keys is the text's own.
         let last = keys.len();
         counts[last] = counts[last].saturating_sub(1);
         let mut rows = 0;
@@ -219,11 +220,12 @@ impl Sample {
     }
 }
 
-/// Hands out some texts of a column's statistics, each with its weight and whether that is the
-/// share of rows that have it, until `each` is content: those that are most common, then histogram
-/// bounds, evenly spaced.
+/// Passes some texts of a column's statistics to `each`, until it returns false: the most common
+/// ones, then evenly spaced histogram bounds. With each text come its weight, and whether that is
+/// the share of rows that have the text.
 unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f64, bool) -> bool) {
-    // SAFETY: the statistics are held; a slot's arrays are valid until it is freed.
+    // SAFETY: `statistics` is null or held by the caller, and a slot's arrays are valid until it is
+    // freed.
     unsafe {
         if statistics.is_null() {
             return;
@@ -231,7 +233,7 @@ unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f6
         let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(statistics);
         let mut rest = 1.0 - f64::from((*form).stanullfrac);
         let mut more = true;
-        // A histogram has no numbers, and to ask for some is an ERROR.
+        // A histogram has no numbers, and asking for them is an ERROR.
         for (kind, most, numbers) in [
             (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3, pg_sys::ATTSTATSSLOT_NUMBERS),
             (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3, 0),
@@ -261,7 +263,7 @@ unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f6
 
 /// Whether values of a type are laid out as text is.
 unsafe fn is_text(type_oid: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up; no type has no base type.
+    // SAFETY: a catalogue look-up in a transaction, by a valid OID.
     let base = unsafe {
         if type_oid == pg_sys::InvalidOid { type_oid } else { pg_sys::getBaseType(type_oid) }
     };

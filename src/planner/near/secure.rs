@@ -1,10 +1,10 @@
-//! Calls where row-level security or a security barrier hides rows.
+//! Makes calls leakproof where row-level security or a security barrier hides rows.
 //!
 //! `near_duplicate` is not LEAKPROOF: it raises an ERROR for some similarities and configurations,
-//! which might be columns of hidden rows. `text ~= near_text` raises none, and `near_text(...)`
-//! gets no column there. The same holds of `shares_passage` and `text && text_passage`. So a call
-//! of which only one text is of the query's tables, and all else is known, becomes that. It reaches
-//! the index past the conditions that hide rows.
+//! which might be columns of hidden rows. `text ~= near_text` raises none, and its `near_text(...)`
+//! has no column. The same holds for `shares_passage` and `text && text_passage`. So the operator
+//! replaces a call if only one of its texts has columns, and its limit and config are constant. The
+//! index can then serve it before the conditions that hide rows.
 
 use pgrx::{PgList, pg_sys};
 
@@ -14,14 +14,15 @@ use crate::guc;
 use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{call, operator_clause};
 
-/// The call in its leakproof form, if that matters.
+/// The leakproof form of a call, if it compares rows that may be hidden.
 ///
 /// # Safety
-/// `request` is the planner's.
+/// `request` is a support request of the planner.
 pub unsafe fn simplified(
     request: *mut pg_sys::SupportRequestSimplify,
 ) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as this function's; the call is checked before its arguments are read.
+    // SAFETY: the planner filled the request in, and the call is checked before its arguments are
+    // read.
     unsafe {
         let root = (*request).root;
         if root.is_null() || !guc::rewrite_enabled() || !encoding::converts_nothing() {
@@ -52,9 +53,9 @@ pub unsafe fn simplified(
     }
 }
 
-/// Whether a column of an expression is of a table or a view that hides rows.
+/// Whether an expression has a column of a table or a view that hides rows.
 unsafe fn is_of_hidden_rows(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> bool {
-    // SAFETY: the range table has an entry for each number of an expression of the query.
+    // SAFETY: the range table has an entry for each index in an expression of the query.
     unsafe {
         let range_table = PgList::<pg_sys::RangeTblEntry>::from_pg((*(*root).parse).rtable);
         let numbers = pg_sys::pull_varnos(root, node);

@@ -1,4 +1,4 @@
-//! What the planner asks about `near_duplicate` and `shares_passage`, and about the functions of
+//! Answers the planner's requests about `near_duplicate`, `shares_passage` and the functions of
 //! their operators.
 
 use pgrx::{PgList, pg_sys};
@@ -12,13 +12,13 @@ use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{call, operator_clause};
 use crate::planner::selectivity::Clause;
 
-/// Answers a request about a function of two texts: how many rows it keeps, what
-/// it costs, what an index could answer instead, and what it is where rows are hidden.
+/// Answers a request about a function of two texts: its selectivity, its cost, an index condition,
+/// or its leakproof form where rows are hidden.
 ///
 /// # Safety
-/// `request` is the planner's.
+/// `request` is a support request of the planner.
 pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: the request is cast only to the type its tag says.
+    // SAFETY: the request is cast only to the type its tag says, and the planner filled it in.
     unsafe {
         match (*request).type_ {
             pg_sys::NodeTag::T_SupportRequestIndexCondition => {
@@ -50,17 +50,19 @@ pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     }
 }
 
-/// `indexed ~= near_text(other, similarity, config)`, or `indexed && text_passage(other, words,
-/// config)`, which is true, false or NULL as the call is.
+/// The condition `indexed ~= near_text(other, similarity, config)`, or
+/// `indexed && text_passage(other, words, config)`. It is true, false or NULL exactly where the
+/// call is.
 unsafe fn index_condition(
     request: *mut pg_sys::SupportRequestIndexCondition,
 ) -> Option<*mut pg_sys::List> {
-    // SAFETY: the request's node is the call, its index is being planned for.
+    // SAFETY: `Call::of` checks that the request's node is the call, and its index belongs to the
+    // query.
     unsafe {
         let calls = Objects::get().text_calls((*request).funcid)?;
         let asked_of = Call::of(&calls, (*request).node)?;
         let index = (*request).index;
-        // In an earlier position text is a scope.
+        // Only the last key column is searched by similarity: a text before it is a scope.
         if (*request).indexcol != (*index).nkeycolumns - 1
             || !calls.is_of_texts((*request).opfamily)
             || (*index).hypothetical
