@@ -3,7 +3,7 @@
 //! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a
 //! hundred quantiles in sort order. They serve as a random sample, for fingerprints and for balls,
 //! which sort by their centres. An array, with one fingerprint or ball for each lexicon, counts as
-//! its first element.
+//! its first element that is not NULL.
 
 use pgrx::pg_sys;
 
