@@ -27,7 +27,7 @@ fn simhash_part_roots(index: pg_sys::Oid, versions: &[u8]) -> Vec<u8> {
 
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_part_keys(index: pg_sys::Oid, bands: i32, low: i64, high: i64) -> Messages {
-    // A `high` beyond 32 bits, as in the last range, means no upper bound.
+    // A `high` of 2^32 does not fit into 32 bits: the range has no upper bound.
     let range = (u32::try_from(low).unwrap_or(0), u32::try_from(high).ok());
     SetOfIterator::new(served::keys(index, usize::try_from(bands).unwrap_or(0), range))
 }
