@@ -1,4 +1,4 @@
-//! Heavyweight locks of our own: advisory locks of classes that no function of SQL takes.
+//! Our own heavyweight locks: advisory locks of classes that no SQL function can take.
 
 use pgrx::pg_sys;
 
@@ -7,19 +7,20 @@ use crate::compat;
 pub const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
 pub const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
 
-/// What a lock is of. pg_locks has the number as `objsubid`; of `pg_advisory_lock` it is 1 or 2.
+/// The kind of object that is locked. pg_locks shows the number as `objsubid`, which is 1 or 2 for
+/// `pg_advisory_lock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Class {
-    /// A family of tables, by a topmost parent.
+    /// A family of tables, identified by a topmost parent.
     Family = 0x7368,
-    /// A claim of a row on its way.
+    /// A claim for a row that is being inserted.
     Ticket = 0x7369,
-    /// A column of ids of groups.
+    /// A column of group ids.
     IdColumn = 0x736b,
-    /// Ids of groups, by their hash.
+    /// Group ids, by their hash.
     Ids = 0x736c,
-    /// A transaction that looks for groups: it waits while others hold this.
+    /// A transaction that searches for groups: it waits while other transactions hold this lock.
     Gate = 0x736d,
 }
 
@@ -28,9 +29,9 @@ pub struct Lock(pg_sys::LOCKTAG);
 
 impl Lock {
     pub fn new(class: Class, first: u32, second: u32) -> Self {
-        // `pg_advisory_unlock_all` gives back what a session has of the method USER, so a ticket is
-        // not of it. A family's lock is a transaction's, and may be: sessions that loaded the
-        // library of an earlier version have it so.
+        // `pg_advisory_unlock_all` releases a session's locks of the USER method, so a ticket must
+        // not use it. A family's lock belongs to a transaction, so it may. It must, too: sessions
+        // that loaded an earlier version of the library still use the USER method.
         let method = match class {
             Class::Family => pg_sys::USER_LOCKMETHOD,
             _ => pg_sys::DEFAULT_LOCKMETHOD,
@@ -46,45 +47,46 @@ impl Lock {
         })
     }
 
-    /// Takes the lock until the transaction or subtransaction ends. Changes of the catalogue that
-    /// came while it was waited for become known.
+    /// Takes the lock until the transaction or subtransaction ends. Catalogue changes committed
+    /// during the wait are visible afterwards.
     pub fn take(&self, mode: pg_sys::LOCKMODE) {
         self.acquire(mode, true);
     }
 
-    /// The same if nobody has to be waited for.
+    /// As [`take`](Self::take), but returns false instead of waiting.
     pub fn try_take(&self, mode: pg_sys::LOCKMODE) -> bool {
         self.acquire(mode, false)
     }
 
     fn acquire(&self, mode: pg_sys::LOCKMODE, waits: bool) -> bool {
-        // SAFETY: a lock's tag is a plain struct.
+        // SAFETY: the tag is a plain struct, and a transaction is in progress.
         let result = unsafe { pg_sys::LockAcquire(&self.0, mode, false, !waits) };
         if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
-            // SAFETY: in a transaction.
+            // SAFETY: a transaction is in progress.
             unsafe { pg_sys::AcceptInvalidationMessages() };
         }
         result != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
     }
 
-    /// Gives back what [`take`](Self::take) or [`try_take`](Self::try_take) took.
+    /// Releases a lock taken by [`take`](Self::take) or [`try_take`](Self::try_take).
     pub fn release(&self, mode: pg_sys::LOCKMODE) {
-        // SAFETY: a lock's tag is a plain struct. Of a lock that is not held it warns.
+        // SAFETY: the tag is a plain struct. LockRelease warns if the lock is not held.
         unsafe { pg_sys::LockRelease(&self.0, mode, false) };
     }
 
-    /// Takes the lock alone for the session, or until the transaction aborts.
+    /// Takes the lock in exclusive mode for the session. An abort of the transaction also releases
+    /// it.
     pub fn take_for_session(&self) {
-        // SAFETY: as release's.
+        // SAFETY: the tag is a plain struct.
         unsafe { pg_sys::LockAcquire(&self.0, EXCLUSIVE, true, false) };
     }
 
     pub fn release_for_session(&self) {
-        // SAFETY: as release's.
+        // SAFETY: the tag is a plain struct. LockRelease warns if the lock is not held.
         unsafe { pg_sys::LockRelease(&self.0, EXCLUSIVE, true) };
     }
 
-    /// The transaction that keeps this one from a mode, if one does.
+    /// The first other transaction that holds a lock in conflict with `mode`, if it has an id.
     pub fn holder(&self, mode: pg_sys::LOCKMODE) -> Option<pg_sys::TransactionId> {
         compat::holder_of(&self.0, mode)
     }

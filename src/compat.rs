@@ -1,4 +1,4 @@
-//! Every difference between PostgreSQL's major versions that this extension has to know.
+//! All differences between PostgreSQL's major versions that affect this extension.
 
 use std::ffi::CStr;
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
@@ -6,12 +6,12 @@ use std::ffi::c_void;
 
 use pgrx::{PgList, pg_sys};
 
-/// The number of a relation's file on disk.
+/// The file number (relfilenode) of a relation.
 ///
 /// # Safety
 /// `rel` is an open relation.
 pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps `rel` open.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         return (*rel).rd_node.relNode.to_u32();
@@ -20,12 +20,12 @@ pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
     }
 }
 
-/// The text of one of the parser's names.
+/// The text of a name in a parse tree.
 ///
 /// # Safety
-/// `node` is a String.
+/// `node` is a valid String node (a Value node in version 14).
 pub unsafe fn string_of<'a>(node: *mut pg_sys::Node) -> &'a CStr {
-    // SAFETY: as this function's.
+    // SAFETY: `node` is a String node, whose text ends with NUL.
     unsafe {
         #[cfg(feature = "pg14")]
         return CStr::from_ptr((*node.cast::<pg_sys::Value>()).val.str_);
@@ -47,17 +47,17 @@ pub struct HorizonRecord {
     is_catalog: bool,
 }
 
-/// The record that says that rows are forgotten which transactions up to a full number can see, and
-/// its length.
+/// The WAL record for the removal of rows that transactions up to `horizon`, a full transaction id,
+/// can still see, and the record's length.
 ///
 /// # Safety
-/// `rel` is an open index of a table that is no catalogue.
+/// `rel` is an open index of a table that is not a system catalogue.
 pub unsafe fn horizon_record(
     rel: pg_sys::Relation,
     page: u32,
     horizon: u64,
 ) -> (HorizonRecord, u32) {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps `rel` open.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         return (
@@ -72,12 +72,12 @@ pub unsafe fn horizon_record(
     }
 }
 
-/// Whether the relation, or its present file, came into being in this transaction.
+/// Whether this transaction created the relation or gave it its present file.
 ///
 /// # Safety
 /// `rel` is an open relation.
 pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps `rel` open.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         let file = (*rel).rd_firstRelfilenodeSubid;
@@ -87,12 +87,12 @@ pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
     }
 }
 
-/// Whether a role owns a relation. A superuser owns all.
+/// Whether a role owns a relation. A superuser counts as the owner of every relation.
 ///
 /// # Safety
-/// In a transaction: a catalogue look-up.
+/// A transaction is in progress: this reads a catalogue.
 pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: a catalogue look-up in the caller's transaction.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         return pg_sys::pg_class_ownercheck(relation, role);
@@ -101,10 +101,10 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     }
 }
 
-/// Has PostgreSQL refuse names of settings with this prefix that nobody has defined. Version 14
-/// only warns of those that were set before.
+/// Makes PostgreSQL reject undefined settings with this prefix. Version 14 only warns, and only
+/// about those that were set before this call.
 pub fn reserve_settings(prefix: &CStr) {
-    // SAFETY: the prefix is copied.
+    // SAFETY: `prefix` ends with NUL, and PostgreSQL copies it.
     unsafe {
         #[cfg(feature = "pg14")]
         pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
@@ -113,22 +113,23 @@ pub fn reserve_settings(prefix: &CStr) {
     }
 }
 
-/// From 17 on, names are looked up in PostgreSQL's own schemas only, until the level of settings
-/// ends.
+/// From version 17 on, restricts search_path to PostgreSQL's own schemas until the current GUC nest
+/// level ends.
 ///
 /// # Safety
-/// `NewGUCNestLevel` was called, and its level is ended later.
+/// The caller has called `NewGUCNestLevel` and ends that level later.
 pub unsafe fn restrict_search_path() {
     #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
-    // SAFETY: as this function's.
+    // SAFETY: the caller has opened a GUC nest level and ends it.
     unsafe {
         pg_sys::RestrictSearchPath();
     }
 }
 
-/// Sleeps as the cost-based vacuum delay asks; handles interrupts. No page may be locked.
+/// Sleeps as the cost-based vacuum delay requires, and handles interrupts. The caller holds no
+/// buffer lock.
 pub fn vacuum_delay_point() {
-    // SAFETY: no lock is held (the callers' promise).
+    // SAFETY: callers hold no buffer lock.
     unsafe {
         #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::vacuum_delay_point(false);
@@ -137,15 +138,15 @@ pub fn vacuum_delay_point() {
     }
 }
 
-/// The size of the segments that PostgreSQL cuts temporary files into.
+/// The size of the segments into which PostgreSQL splits temporary files.
 const SEGMENT: u64 = 1 << 30;
 
-/// Moves to a byte of a temporary file; false when that cannot be.
+/// Seeks to a byte of a temporary file. False if that fails.
 ///
 /// # Safety
 /// `file` is an open BufFile.
 pub unsafe fn seek_temporary_file(file: *mut pg_sys::BufFile, at: u64) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps `file` open.
     unsafe {
         pg_sys::BufFileSeek(file, (at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t, SEEK_SET)
             == 0
@@ -165,7 +166,7 @@ pub unsafe fn read_recent_buffer(
     block: u32,
     buffer: pg_sys::Buffer,
 ) -> bool {
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is open, and ReadRecentBuffer checks whether `buffer` still holds the block.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         let file = (*rel).rd_node;
@@ -175,26 +176,26 @@ pub unsafe fn read_recent_buffer(
     }
 }
 
-/// A set of files that the processes of a parallel operation share, as file functions want it.
+/// The set of shared files, in the type that the file functions take.
 #[cfg(feature = "pg14")]
 type FileSet = pg_sys::SharedFileSet;
 #[cfg(not(feature = "pg14"))]
 type FileSet = pg_sys::FileSet;
 
 fn file_set(set: *mut pg_sys::SharedFileSet) -> *mut FileSet {
-    // From 15 a shared set begins with a set.
+    // From version 15 on, a SharedFileSet begins with a FileSet.
     set.cast()
 }
 
-/// Creates a temporary file that other processes can open by its name.
+/// Creates a temporary file that the other processes of the set can open by its name.
 ///
 /// # Safety
-/// This process is attached to the set.
+/// This process is attached to the set, which stays valid while the file is open.
 pub unsafe fn create_shared_file(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
 ) -> *mut pg_sys::BufFile {
-    // SAFETY: as this function's.
+    // SAFETY: this process is attached to the set, and the name ends with NUL.
     unsafe {
         #[cfg(feature = "pg14")]
         return pg_sys::BufFileCreateShared(file_set(set), name.as_ptr());
@@ -203,15 +204,15 @@ pub unsafe fn create_shared_file(
     }
 }
 
-/// Opens a file of [`create_shared_file`] for reading.
+/// Opens a file made by [`create_shared_file`] for reading.
 ///
 /// # Safety
-/// This process is attached to the set.
+/// This process is attached to the set, which stays valid while the file is open.
 pub unsafe fn open_shared_file(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
 ) -> *mut pg_sys::BufFile {
-    // SAFETY: as this function's. The mode is O_RDONLY.
+    // SAFETY: this process is attached to the set, and the name ends with NUL. Mode 0 is O_RDONLY.
     unsafe {
         #[cfg(feature = "pg14")]
         return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr(), 0);
@@ -220,18 +221,18 @@ pub unsafe fn open_shared_file(
     }
 }
 
-/// How many workers an index build may ask for.
+/// The number of workers that an index build may request.
 ///
 /// # Safety
-/// The relations are open, and `info` describes the index that is being built.
+/// The relations are open, and `info` describes the index being built.
 pub unsafe fn index_build_workers(
     heap: pg_sys::Relation,
     index: pg_sys::Relation,
     info: *mut pg_sys::IndexInfo,
 ) -> i32 {
-    // SAFETY: as this function's.
+    // SAFETY: both relations are open, and `info` is the build's IndexInfo.
     unsafe {
-        // From 17 the access method says that it can, and PostgreSQL asks.
+        // From version 17 on, PostgreSQL calls the planner itself if amcanbuildparallel is set.
         #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
         {
             (*info).ii_ParallelWorkers =
@@ -242,9 +243,10 @@ pub unsafe fn index_build_workers(
     }
 }
 
-/// What backend number `entry` reports of itself; null if there is none. Numbers begin at 1.
+/// The status entry of backend number `entry`, counted from 1; null if there is none.
 pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
-    // SAFETY: reads this backend's copy of the status entries; checks the number.
+    // SAFETY: PostgreSQL checks the number and returns an entry of this backend's local copy, or
+    // null.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         let local = pg_sys::pgstat_fetch_stat_local_beentry(entry);
@@ -254,17 +256,17 @@ pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
     }
 }
 
-/// Begins a scan of an index with that number of conditions and no order.
+/// Begins an index scan with `conditions` scan keys and no ordering operators.
 ///
 /// # Safety
-/// The table and its index are open, the snapshot is registered.
+/// The table and its index are open, and the snapshot is registered, until the scan ends.
 pub unsafe fn begin_index_scan(
     table: pg_sys::Relation,
     index: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
     conditions: i32,
 ) -> pg_sys::IndexScanDesc {
-    // SAFETY: as this function's.
+    // SAFETY: the relations are open, and the snapshot is registered.
     unsafe {
         #[cfg(any(feature = "pg18", feature = "pg19"))]
         let counts = std::ptr::null_mut();
@@ -277,11 +279,10 @@ pub unsafe fn begin_index_scan(
     }
 }
 
-/// The queries that a statement becomes once its names are looked up, and rules and policies are
-/// applied, as the current role.
+/// Analyses and rewrites a parsed statement as the current role: rules and policies are applied.
 ///
 /// # Safety
-/// A statement of that source, whose parameters have these types.
+/// `statement` was parsed from `source`, and its parameters have these types.
 pub unsafe fn analyze_and_rewrite(
     statement: *mut pg_sys::RawStmt,
     source: &CStr,
@@ -289,7 +290,7 @@ pub unsafe fn analyze_and_rewrite(
 ) -> *mut pg_sys::List {
     let (types, count) = (types.as_mut_ptr(), types.len() as i32);
     let none = std::ptr::null_mut();
-    // SAFETY: as this function's.
+    // SAFETY: `statement` was parsed from `source`; `types` holds `count` OIDs.
     unsafe {
         #[cfg(feature = "pg14")]
         return pg_sys::pg_analyze_and_rewrite(statement, source.as_ptr(), types, count, none);
@@ -298,12 +299,13 @@ pub unsafe fn analyze_and_rewrite(
     }
 }
 
-/// Has a role's rights on the tables of a query asked for, instead of those of whoever runs it.
+/// Sets the role whose privileges are checked on the tables of a query, instead of the current
+/// role.
 ///
 /// # Safety
-/// A query that was analysed, and not yet planned.
+/// `query` is a valid query tree that has been analysed and not yet planned.
 pub unsafe fn check_as(query: *mut pg_sys::Query, role: pg_sys::Oid) {
-    // SAFETY: as this function's.
+    // SAFETY: the query is valid, and its lists hold nodes of these types.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         for entry in PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr() {
@@ -317,20 +319,20 @@ pub unsafe fn check_as(query: *mut pg_sys::Query, role: pg_sys::Oid) {
     }
 }
 
-/// No flags of a scan of a table.
+/// No options for a table scan.
 #[cfg(feature = "pg19")]
 const NO_FLAGS: u32 = pg_sys::ScanOptions::SO_NONE;
 
 /// Begins a sequential scan of a table.
 ///
 /// # Safety
-/// The table is open while the scan is, and the snapshot is valid.
+/// The table stays open, and the snapshot valid, until the scan ends.
 pub unsafe fn begin_scan(
     table: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
 ) -> pg_sys::TableScanDesc {
     let keys = std::ptr::null_mut();
-    // SAFETY: as this function's.
+    // SAFETY: the table is open, and the snapshot is valid.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::table_beginscan(table, snapshot, 0, keys, NO_FLAGS);
@@ -339,15 +341,15 @@ pub unsafe fn begin_scan(
     }
 }
 
-/// Begins a process's part of a scan of a table by several.
+/// Begins this process's share of a parallel table scan.
 ///
 /// # Safety
-/// The table is open while the scan is, and is that of the description in shared memory.
+/// The table stays open until the scan ends, and `shared` describes a scan of it.
 pub unsafe fn begin_parallel_scan(
     table: pg_sys::Relation,
     shared: pg_sys::ParallelTableScanDesc,
 ) -> pg_sys::TableScanDesc {
-    // SAFETY: as this function's.
+    // SAFETY: the table is open, and `shared` describes a scan of it.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::table_beginscan_parallel(table, shared, NO_FLAGS);
@@ -356,12 +358,12 @@ pub unsafe fn begin_parallel_scan(
     }
 }
 
-/// Begins to fetch rows of a table by their TIDs as an index has them.
+/// Begins fetching rows of a table by the TIDs that an index stores.
 ///
 /// # Safety
-/// The table is open while they are fetched.
+/// The table stays open until the fetch ends.
 pub unsafe fn begin_fetch(table: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps the table open.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::table_index_fetch_begin(table, NO_FLAGS);
@@ -370,13 +372,13 @@ pub unsafe fn begin_fetch(table: pg_sys::Relation) -> *mut pg_sys::IndexFetchTab
     }
 }
 
-/// What is called for each relation that the planner looks up.
+/// The planner hook that runs for each base relation.
 #[cfg(feature = "pg19")]
 pub type RelationHook = pg_sys::build_simple_rel_hook_type;
 #[cfg(not(feature = "pg19"))]
 pub type RelationHook = pg_sys::get_relation_info_hook_type;
 
-/// Where it is.
+/// The address of that hook's variable.
 pub fn relation_hook() -> *mut RelationHook {
     #[cfg(feature = "pg19")]
     return &raw mut pg_sys::build_simple_rel_hook;
@@ -384,20 +386,22 @@ pub fn relation_hook() -> *mut RelationHook {
     &raw mut pg_sys::get_relation_info_hook
 }
 
-/// What fills a segment of shared memory that was not there.
+/// The function that initialises a new segment of shared memory.
 #[cfg(feature = "pg19")]
 type Begins = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
 #[cfg(any(feature = "pg17", feature = "pg18"))]
 type Begins = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// A segment of shared memory, by its name. It is there as long as the process.
+/// The shared memory segment with this name, created at the first call. The mapping lasts as long
+/// as the process.
 ///
 /// # Safety
-/// In a transaction. Whoever asks for the name asks for so many bytes, and `begins` fills them.
+/// A transaction is in progress. All callers with the same name pass the same size, and `begins`
+/// initialises that many bytes.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub unsafe fn named_segment(name: &CStr, bytes: usize, begins: Begins) -> *mut c_void {
     let (name, mut found) = (name.as_ptr(), false);
-    // SAFETY: as this function's.
+    // SAFETY: every call with this name has the same size and initialiser.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::GetNamedDSMSegment(
@@ -412,10 +416,10 @@ pub unsafe fn named_segment(name: &CStr, bytes: usize, begins: Begins) -> *mut c
     }
 }
 
-/// The number of a new kind of lock.
+/// Allocates an LWLock tranche id.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub fn new_tranche(name: &'static CStr) -> i32 {
-    // SAFETY: the name stays.
+    // SAFETY: the name is static.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::LWLockNewTrancheId(name.as_ptr());
@@ -427,11 +431,12 @@ pub fn new_tranche(name: &'static CStr) -> i32 {
     }
 }
 
-/// Has this process call a kind of lock by its name. From 19 on all do that know its number.
+/// Registers an LWLock tranche's name in this process. From version 19 on, the name is in shared
+/// memory.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub fn name_tranche(number: u16, name: &'static CStr) {
     #[cfg(not(feature = "pg19"))]
-    // SAFETY: the name stays.
+    // SAFETY: the name is static.
     unsafe {
         pg_sys::LWLockRegisterTranche(i32::from(number), name.as_ptr());
     }
@@ -442,13 +447,13 @@ pub fn name_tranche(number: u16, name: &'static CStr) {
 /// Plans a query.
 ///
 /// # Safety
-/// The query was analyzed and rewritten, from this text. The values are null or its parameters'.
+/// The query was analysed and rewritten from `text`. `values` is null or holds its parameters.
 pub unsafe fn plan_query(
     query: *mut pg_sys::Query,
     text: &CStr,
     values: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: as this function's.
+    // SAFETY: `query` is a rewritten query, and `text` is its source.
     unsafe {
         #[cfg(feature = "pg19")]
         return pg_sys::pg_plan_query(query, text.as_ptr(), 0, values, std::ptr::null_mut());
@@ -457,7 +462,7 @@ pub unsafe fn plan_query(
     }
 }
 
-/// The number of a place in the WAL as pages have it.
+/// An LSN in the layout that page headers use.
 pub fn page_lsn(lsn: pg_sys::XLogRecPtr) -> pg_sys::PageXLogRecPtr {
     #[cfg(feature = "pg19")]
     return pg_sys::PageXLogRecPtr { lsn: lsn.rotate_left(u32::BITS) };
@@ -471,7 +476,7 @@ pub fn page_lsn(lsn: pg_sys::XLogRecPtr) -> pg_sys::PageXLogRecPtr {
 /// `ExecutorStart` was called for it.
 pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
     let forward = pg_sys::ScanDirection::ForwardScanDirection;
-    // SAFETY: as this function's.
+    // SAFETY: the caller has called `ExecutorStart` for this query.
     unsafe {
         #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::ExecutorRun(query, forward, 0);
@@ -480,18 +485,19 @@ pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
     }
 }
 
-/// Raises "snapshot too old" if rows that the snapshot sees may have left the page. Up to 16,
-/// `old_snapshot_threshold` allows that.
+/// Raises "snapshot too old" if vacuum or pruning may have removed rows from the page that the
+/// snapshot sees. Only `old_snapshot_threshold`, up to version 16, allows that.
 ///
 /// # Safety
-/// The snapshot is null or valid, `rel` is an open relation, `page` one of its pages, locked.
+/// The snapshot is null or valid, `rel` is an open relation, and `page` is one of its pages, locked
+/// by the caller.
 pub unsafe fn expect_recent_snapshot(
     snapshot: pg_sys::Snapshot,
     rel: pg_sys::Relation,
     page: *const u8,
 ) {
     #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
-    // SAFETY: as this function's.
+    // SAFETY: `rel` is open, `page` is one of its locked pages, and the snapshot is null or valid.
     unsafe {
         if pg_sys::old_snapshot_threshold >= 0 {
             pg_sys::TestForOldSnapshot(snapshot, rel, page.cast_mut().cast());
@@ -501,13 +507,13 @@ pub unsafe fn expect_recent_snapshot(
     let _ = (snapshot, rel, page);
 }
 
-/// Counts a search of the index for EXPLAIN ANALYZE, which shows it from 18 on.
+/// Counts one index search for EXPLAIN ANALYZE, which shows the count from version 18 on.
 ///
 /// # Safety
-/// `desc` is a scan that was begun.
+/// `desc` is an index scan in progress.
 pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
-    // SAFETY: as this function's; the counters are null or the executor's.
+    // SAFETY: `desc` is an index scan in progress; its counters are null or the executor's.
     unsafe {
         if let Some(counters) = (*desc).instrument.as_mut() {
             counters.nsearches += 1;
@@ -517,13 +523,14 @@ pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     let _ = desc;
 }
 
-/// Makes a path one of the last that the planner takes. From 18 on, costs alone do not do that.
+/// Makes the planner choose this path only as a last resort. From version 18 on, a high cost alone
+/// does not do that.
 ///
 /// # Safety
-/// `path` is the planner's, and its costs are being estimated.
+/// `path` is a path of the planner whose cost is being estimated.
 pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
-    // SAFETY: as this function's.
+    // SAFETY: the planner owns `path` and is estimating its cost.
     unsafe {
         (*path).path.disabled_nodes += 100;
     }
@@ -534,10 +541,10 @@ pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
 /// Whether the current role may execute a function.
 ///
 /// # Safety
-/// In a transaction: a catalogue look-up.
+/// A transaction is in progress: this reads a catalogue.
 pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
     let right = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
-    // SAFETY: as this function's.
+    // SAFETY: a catalogue look-up in the caller's transaction.
     unsafe {
         let role = pg_sys::GetUserId();
         #[cfg(any(feature = "pg14", feature = "pg15"))]
@@ -548,15 +555,15 @@ pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
     }
 }
 
-/// A column of a descriptor. Columns count from 0.
+/// The attribute number `column` of a descriptor, counted from 0.
 ///
 /// # Safety
-/// The descriptor has that many columns.
+/// The descriptor is valid and has more than `column` columns.
 pub unsafe fn attribute(
     descriptor: pg_sys::TupleDesc,
     column: usize,
 ) -> *const pg_sys::FormData_pg_attribute {
-    // SAFETY: as this function's.
+    // SAFETY: the descriptor has more than `column` columns.
     unsafe {
         #[cfg(any(feature = "pg18", feature = "pg19"))]
         return pg_sys::TupleDescAttr(descriptor, column as i32);
@@ -565,12 +572,12 @@ pub unsafe fn attribute(
     }
 }
 
-/// About how many elements an array has.
+/// An estimate of the number of elements of an array expression.
 ///
 /// # Safety
-/// `root` is the planner's, and the array is an expression of its query.
+/// `root` is the planner's, and `array` is an expression of its query.
 pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
-    // SAFETY: as this function's.
+    // SAFETY: `root` is valid, and `array` is an expression of its query.
     unsafe {
         #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
         return pg_sys::estimate_array_length(root, array);
@@ -582,16 +589,16 @@ pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::N
     }
 }
 
-/// The transaction that holds a lock which conflicts with a mode, if another one does. One that was
-/// prepared is known, too.
+/// The id of the first other transaction that holds a lock in conflict with `mode`, if it has one.
+/// Prepared transactions count.
 pub fn holder_of(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE) -> Option<pg_sys::TransactionId> {
-    // SAFETY: PostgreSQL returns an array that ends with an invalid entry. A process that is gone
-    // meanwhile has no entry, or one that says nothing of a transaction.
+    // SAFETY: GetLockConflicts returns an array that ends with an invalid entry. If the process of
+    // an entry has exited meanwhile, its number yields null or a PGPROC without a transaction id.
     unsafe {
         let mut count = 0;
         let holders = pg_sys::GetLockConflicts(tag, mode, &mut count);
         let holder = (count > 0).then(|| *holders)?;
-        // One that was prepared has the number of the session that did so.
+        // A prepared transaction keeps the virtual id of the session that prepared it.
         let mut has_more = false;
         let prepared = TwoPhaseGetXidByVirtualXID(holder, &mut has_more);
         if prepared != pg_sys::InvalidTransactionId {
@@ -618,27 +625,27 @@ unsafe extern "C-unwind" {
     fn BackendIdGetProc(backend: i32) -> *mut pg_sys::PGPROC;
 }
 
-/// What became of a message.
+/// The outcome of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     All,
-    /// The queue is full: the same message is to be sent again.
+    /// The queue is full: the caller must send the same message again.
     NotNow,
-    /// The receiver has left.
+    /// The receiver has detached.
     Detached,
 }
 
-/// Sends a message to a queue in shared memory, and waits until it fits if it is to.
+/// Sends a message to a shared memory queue. `waits`: whether to wait while the queue is full.
 ///
 /// # Safety
 /// The queue is attached, and this process is its sender.
 pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8], waits: bool) -> Sent {
-    // SAFETY: as this function's.
+    // SAFETY: this process is the sender of the attached queue.
     let result = unsafe {
         let (bytes, data) = (message.len(), message.as_ptr().cast());
         #[cfg(feature = "pg14")]
         let result = pg_sys::shm_mq_send(queue, bytes, data, !waits);
-        // From 15 on the receiver is not woken by each message unless it is to be.
+        // From version 15 on, a send wakes the receiver at once only if the last argument is true.
         #[cfg(not(feature = "pg14"))]
         let result = pg_sys::shm_mq_send(queue, bytes, data, !waits, true);
         result
@@ -650,14 +657,15 @@ pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8], waits: boo
     }
 }
 
-/// Waits for the next message of a queue. `None` if the sender has left. It lives until the next
-/// one is asked for.
+/// Waits for the next message of a queue. `None` if the sender has detached.
 ///
 /// # Safety
-/// The queue is attached, and this process is its receiver.
+/// The queue is attached, and this process is its receiver. The message must not be used after the
+/// next call for the same queue.
 pub unsafe fn receive<'a>(queue: *mut pg_sys::shm_mq_handle) -> Option<&'a [u8]> {
     let (mut bytes, mut data) = (0, std::ptr::null_mut());
-    // SAFETY: as this function's.
+    // SAFETY: this process is the receiver of the attached queue. On success, `data` points to that
+    // many bytes.
     unsafe {
         let result = pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, false);
         (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS)
@@ -665,8 +673,8 @@ pub unsafe fn receive<'a>(queue: *mut pg_sys::shm_mq_handle) -> Option<&'a [u8]>
     }
 }
 
-/// Asks the heap which of some rows are dead, for a leaf of an index: all of them are looked at.
-/// PostgreSQL 14 is not told which index and leaf that are; later ones name them in messages.
+/// The question to the heap which rows of an index leaf are dead. All rows are checked. From
+/// version 15 on, error messages name the index and leaf.
 pub fn delete_op(
     index: pg_sys::Relation,
     leaf: u32,

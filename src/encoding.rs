@@ -1,4 +1,4 @@
-//! The database's encoding: text from the server as UTF-8, and back, as it is or to be read.
+//! Conversion between the database's encoding and UTF-8, exactly or with escapes for display.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -6,29 +6,29 @@ use std::str::Utf8Error;
 
 use pgrx::pg_sys;
 
-/// Whether that is the database's encoding.
+/// Whether `encoding` is the database's encoding.
 fn is(encoding: pg_sys::pg_enc::Type) -> bool {
-    // SAFETY: reads a setting of the backend.
+    // SAFETY: reads a setting of this backend.
     unsafe { pg_sys::GetDatabaseEncoding() == encoding as i32 }
 }
 
-/// Whether text is UTF-8, or bytes that PostgreSQL takes as they are.
+/// Whether the database's encoding needs no conversion: UTF8, or SQL_ASCII, whose bytes PostgreSQL
+/// does not interpret.
 pub fn converts_nothing() -> bool {
     is(pg_sys::pg_enc::PG_UTF8) || is(pg_sys::pg_enc::PG_SQL_ASCII)
 }
 
-/// `bytes`, in the database's encoding, as UTF-8. PostgreSQL raises its own error for what cannot
-/// be converted.
+/// Converts `bytes` from the database's encoding to UTF-8. PostgreSQL raises its own error for
+/// bytes that it cannot convert.
 ///
 /// # Safety
-/// The result lives as long as `bytes` or the memory context that is current now, whichever ends
-/// first.
+/// The result must not outlive `bytes` or the memory context that is current now.
 pub unsafe fn from_server(bytes: &[u8]) -> Result<&str, Utf8Error> {
     if is(pg_sys::pg_enc::PG_UTF8) {
         return utf8(bytes);
     }
-    // SAFETY: pg_server_to_any reads that many bytes. It returns a copy, palloc'd and ended by NUL,
-    // or its argument where no conversion is needed (ASCII).
+    // SAFETY: pg_server_to_any reads that many bytes. It returns a palloc'd copy that ends with
+    // NUL, or its argument if there is nothing to convert.
     unsafe {
         let converted = pg_sys::pg_server_to_any(
             bytes.as_ptr().cast(),
@@ -43,18 +43,18 @@ pub unsafe fn from_server(bytes: &[u8]) -> Result<&str, Utf8Error> {
     }
 }
 
-/// As [`std::str::from_utf8`], which takes several times as long over text beyond ASCII.
+/// As [`std::str::from_utf8`], but several times as fast on text beyond ASCII.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
     simdutf8::basic::from_utf8(bytes).or_else(|_| std::str::from_utf8(bytes))
 }
 
-/// `text` in the database's encoding, to be read rather than stored: a character that the encoding
-/// lacks is [`escaped`].
+/// Converts `text` to the database's encoding for display. A character that the encoding lacks is
+/// [`escaped`].
 pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() || converts_nothing() {
         return Cow::Borrowed(text.as_bytes());
     }
-    // SAFETY: a setting of the backend, and a look-up in the catalogue.
+    // SAFETY: reads a setting of this backend and, in a transaction, a catalogue.
     let (database, conversion) = unsafe {
         let database = pg_sys::GetDatabaseEncoding();
         (database, pg_sys::FindDefaultConversionProc(UTF8, database))
@@ -66,16 +66,16 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
     let mut room = vec![0; MOST.min(text.len()) * pg_sys::MAX_CONVERSION_GROWTH as usize + 1];
     let mut shown = Vec::with_capacity(text.len());
     let mut rest = text;
-    // So many bytes of the rest are converted character by character.
+    // The number of bytes of `rest` that are still to be converted one character at a time.
     let mut slowly = 0;
     while let Some(first) = rest.chars().next() {
         pgrx::check_for_interrupts!();
         let most = if slowly > 0 { first.len_utf8() } else { MOST };
         let end = (0..=most.min(rest.len())).rev().find(|&end| rest.is_char_boundary(end));
         let piece = &rest[..end.unwrap_or(rest.len())];
-        // SAFETY: reads the piece, of that many bytes, and writes at most the room, where it ends
-        // what it writes by NUL. It returns how many bytes it has converted: it stops before the
-        // first character that the encoding lacks.
+        // SAFETY: reads `piece.len()` bytes of the piece and writes at most `room.len()` bytes,
+        // ending with NUL. It returns the number of bytes converted: it stops before the first
+        // character that the encoding lacks.
         let mut converted = unsafe {
             pg_sys::pg_do_encoding_conversion_buf(
                 conversion,
@@ -89,8 +89,8 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
             )
         } as usize;
         let mut written = CStr::from_bytes_until_nul(&room).map_or(&[][..], CStr::to_bytes);
-        // PostgreSQL's conversion to EUC_TW makes characters that its EUC_TW does not allow.
-        // SAFETY: reads that many bytes.
+        // PostgreSQL's conversion to EUC_TW can produce characters that its EUC_TW check rejects.
+        // SAFETY: reads that many bytes of `written`.
         let valid = unsafe {
             pg_sys::pg_encoding_verifymbstr(database, written.as_ptr().cast(), written.len() as i32)
         } as usize;
@@ -116,7 +116,7 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
 
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 
-/// A character as in E'...' strings: `\u5b66`, `\U0001f600`. `unistr` makes the character of it.
+/// A character as an escape of E'...' strings: `\u5b66`, `\U0001f600`. `unistr` converts it back.
 pub fn escaped(c: char) -> String {
     match u32::from(c) {
         code @ ..0x1_0000 => format!("\\u{code:04x}"),
@@ -124,12 +124,13 @@ pub fn escaped(c: char) -> String {
     }
 }
 
-/// `text` in the database's encoding. PostgreSQL raises its own error for what that cannot say.
+/// Converts `text` to the database's encoding. PostgreSQL raises its own error for a character that
+/// the encoding lacks.
 pub fn to_server(text: &str) -> Cow<'_, [u8]> {
     if is(pg_sys::pg_enc::PG_UTF8) {
         return Cow::Borrowed(text.as_bytes());
     }
-    // SAFETY: as in from_server; pg_any_to_server checks the result as well.
+    // SAFETY: as in `from_server`. pg_any_to_server also validates the result.
     unsafe {
         let converted = pg_sys::pg_any_to_server(
             text.as_ptr().cast(),

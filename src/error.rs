@@ -1,4 +1,4 @@
-//! Errors as PostgreSQL reports them: a SQLSTATE, the offending value, a hint that helps.
+//! Errors in PostgreSQL's form: a SQLSTATE, a message that quotes the offending value, and a HINT.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -11,37 +11,37 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
 
 use crate::{encoding, memory};
 
-/// Raises an ERROR. The message quotes the value that was wrong. An empty hint is left out.
+/// Raises an ERROR. `message` quotes the offending value. An empty hint is omitted.
 pub fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
     report(PgLogLevel::ERROR, code, &message, hint);
     unreachable!("report(ERROR) does not return")
 }
 
-/// Makes room for `more` values. Raises 53200 where there is no memory.
+/// Makes room for `more` values. Raises 53200 if the allocation fails.
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more && values.try_reserve(more).is_err() {
         raise_no_memory((values.len() + more).saturating_mul(size_of::<T>()), "");
     }
 }
 
-/// Raises 53200.
+/// Raises 53200 for a request of `bytes` bytes.
 pub fn raise_no_memory(bytes: usize, hint: &str) -> ! {
     let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
     raise(code, format!("out of memory: a request for {bytes} bytes failed"), hint)
 }
 
-/// Gives a WARNING.
+/// Emits a WARNING.
 pub fn warn(message: &str, hint: &str) {
     report(PgLogLevel::WARNING, PgSqlErrorCode::ERRCODE_WARNING, message, hint);
 }
 
-/// Gives a NOTICE.
+/// Emits a NOTICE.
 pub fn notice(message: &str, hint: &str) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     report(PgLogLevel::NOTICE, code, message, hint);
 }
 
-/// What `work` yields. An ERROR that it raises gets one more line of DETAIL.
+/// Returns the result of `work`. If it raises an ERROR, `line` is appended to the DETAIL.
 pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -> T {
     let cause = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(answer) => return answer,
@@ -63,28 +63,29 @@ pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -
     resume_unwind(Box::new(report))
 }
 
-/// What `work` yields. An ERROR of this code that PostgreSQL raises meanwhile gets this HINT, in
-/// the place of its own, and stays as it is else, in the server's encoding.
+/// Returns the result of `work`. An ERROR with this code that PostgreSQL raises meanwhile gets
+/// `hint` in place of its own HINT. `hint` is in the server's encoding; the ERROR is otherwise
+/// unchanged.
 pub fn with_hint<T>(code: PgSqlErrorCode, hint: &CStr, work: impl FnOnce() -> T) -> T {
     struct Hint<'a> {
         code: PgSqlErrorCode,
         text: &'a CStr,
     }
-    /// Takes the callback away, also when an ERROR passes.
+    /// Restores the callback stack when dropped, also while an ERROR unwinds.
     struct Until(*mut pg_sys::ErrorContextCallback);
     impl Drop for Until {
         fn drop(&mut self) {
-            // SAFETY: what was there before.
+            // SAFETY: restores the stack as it was before the callback was pushed.
             unsafe { pg_sys::error_context_stack = self.0 };
         }
     }
-    // Not among the bindings, for it is variadic.
+    // pgrx does not bind it, because it is variadic.
     unsafe extern "C-unwind" {
         fn errhint(format: *const c_char, ...) -> c_int;
     }
-    /// PostgreSQL calls it while it makes up a message.
+    /// PostgreSQL calls it while it assembles an error report.
     unsafe extern "C-unwind" fn add(hint: *mut c_void) {
-        // SAFETY: the argument is a hint, which lives until the callback is taken away.
+        // SAFETY: the argument is a `Hint` that outlives the callback.
         unsafe {
             let hint = &*hint.cast::<Hint<'_>>();
             if pg_sys::geterrcode() == hint.code as i32 {
@@ -93,7 +94,8 @@ pub fn with_hint<T>(code: PgSqlErrorCode, hint: &CStr, work: impl FnOnce() -> T)
         }
     }
     let hint = Hint { code, text: hint };
-    // SAFETY: the callback is on the stack while it is in PostgreSQL's list.
+    // SAFETY: the callback and its argument stay alive on this stack until `until` restores
+    // PostgreSQL's.
     unsafe {
         let until = Until(pg_sys::error_context_stack);
         let mut callback = pg_sys::ErrorContextCallback {
@@ -112,14 +114,15 @@ fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
     let report = ErrorReport::new(code, sendable(&clipped(message)), function_name!());
     let report = if hint.is_empty() { report } else { report.set_hint(sendable(&clipped(hint))) };
     match level {
-        // As report does it, but without the panic hook: the report knows its place.
+        // As `report` does for an ERROR, but without the panic hook: the report already has its
+        // location.
         PgLogLevel::ERROR => resume_unwind(Box::new(report)),
         level => report.report(level),
     }
 }
 
-/// A message without the middle of a long value that it quotes. What it says of the value stands at
-/// its end.
+/// Cuts the middle out of a message that quotes a long value. The start and the end stay: messages
+/// say what is wrong with the value after quoting it.
 fn clipped(message: &str) -> Cow<'_, str> {
     const LONGEST: usize = 2000;
     const END: usize = 400;
@@ -151,14 +154,16 @@ pub fn raise_not_utf8(error: Utf8Error) -> ! {
     )
 }
 
-/// A name or value from PostgreSQL, in the database's encoding, for a message.
+/// A name or value of PostgreSQL's, in the database's encoding, converted for a message.
 pub fn shown(text: &CStr) -> Cow<'_, str> {
     memory::prepare();
     if encoding::converts_nothing() {
-        // One check of the whole is much faster than a check that also replaces what is wrong.
+        // Checking the whole text first is much faster than the check that also replaces invalid
+        // bytes.
         return text.to_str().map_or_else(|_| text.to_string_lossy(), Cow::Borrowed);
     }
-    // SAFETY: what is converted outlives the message that quotes it.
+    // SAFETY: the result borrows `text` or memory of the current context, and the message copies it
+    // before either ends.
     let converted = unsafe { encoding::from_server(text.to_bytes()) };
     Cow::Borrowed(converted.unwrap_or_else(|error| raise_not_utf8(error)))
 }
@@ -173,9 +178,9 @@ pub fn shown_number(number: impl Into<f64> + Copy + Display + LowerExp) -> Strin
     }
 }
 
-/// A message that PostgreSQL can send. pgrx hands messages over in UTF-8, and PostgreSQL takes them
-/// to be in the database's encoding. So in a database of another encoding, characters beyond ASCII
-/// are written as in E'...' strings.
+/// A message that PostgreSQL can send. pgrx passes UTF-8, which PostgreSQL assumes to be in the
+/// database's encoding. In a database with another encoding, characters beyond ASCII are therefore
+/// written as escapes, as in E'...' strings.
 fn sendable(text: &str) -> String {
     if text.is_ascii() || encoding::converts_nothing() {
         return text.to_owned();

@@ -1,11 +1,11 @@
 //! pg_simhash: near-duplicate rows found by PostgreSQL itself.
 //!
-//! This crate is the shell between PostgreSQL and two crates that know none: `simhash-core` makes
-//! and compares fingerprints, `simhash-index` keeps them in pages. The SQL catalogue is written by
-//! hand in `sql/`. It names functions by their C symbols (`<name>_wrapper`).
+//! The crate connects PostgreSQL to two crates that do not depend on it: `simhash-core` makes and
+//! compares fingerprints, `simhash-index` stores them in pages. The SQL catalogue in `sql/` is
+//! written by hand and names functions by their C symbols (`<name>_wrapper`).
 //!
-//! The modules are rooms, one above the other. docs/design/map.md lists them from the lowest up,
-//! with what each does: a room uses those before it.
+//! The modules are rooms in layers: a room uses only the rooms below it. docs/design/map.md lists
+//! them from the lowest up, with the purpose of each.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
 
@@ -38,8 +38,8 @@ mod types;
 
 ::pgrx::pg_module_magic!(name, version);
 
-/// Runs when a process loads the library: the postmaster with shared_preload_libraries, else a
-/// backend at its first use of anything here.
+/// Runs when a process loads the library: in the postmaster with shared_preload_libraries,
+/// otherwise in each backend at its first use of the extension.
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     memory::install();
@@ -50,7 +50,7 @@ pub extern "C-unwind" fn _PG_init() {
     claims::install();
     #[cfg(not(feature = "pg14"))]
     groups::merge_command::install();
-    // SAFETY: reads a flag of the process.
+    // SAFETY: reads a global variable of this process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
         // Every backend inherits the dictionary and the character tables from the postmaster.
         simhash_core::preload();

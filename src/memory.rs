@@ -1,9 +1,9 @@
-//! What happens when memory is refused: an ERROR 53200, and the session goes on.
+//! Turns a failed allocation into an ERROR 53200, after which the session continues.
 //!
-//! When an allocation fails in Rust, in whichever crate, [`allocation_failed`] is called and
-//! unwinds to pgrx's guard. When one fails in PostgreSQL, PostgreSQL raises its own error. To make,
-//! copy and send either error takes memory, and there is none. So a reserve is held, and it is
-//! freed when an error begins.
+//! If an allocation fails in Rust, in any crate, [`allocation_failed`] unwinds to pgrx's guard. If
+//! one fails in PostgreSQL, PostgreSQL raises its own error. Building, copying and sending either
+//! error takes memory when none is left. A reserve is therefore held, and freed when an error
+//! begins.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
@@ -14,15 +14,16 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgSqlErrorCode, function_name, pg_sys};
 
-/// Where memory is short, a memory context still begins blocks of up to 1 MB. The reserve is enough
-/// for one in the context that the error is copied to, one in the context that it is reported from,
-/// and what Rust needs beside them. It is never written to, so it takes addresses and no pages.
+/// When memory is short, a memory context still allocates blocks of up to 1 MB. The reserve covers
+/// one block in the context that the error is copied to, one in the context that it is reported
+/// from, and the allocations of Rust. The reserve is never written to, so it takes address space
+/// but no pages.
 const RESERVE: Layout = match Layout::from_size_align(4 << 20, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("a valid layout"),
 };
 
-/// Null once the reserve was freed.
+/// Null after the reserve has been freed.
 static HELD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 thread_local! {
@@ -32,8 +33,8 @@ thread_local! {
 /// Must be called once, from `_PG_init`.
 pub fn install() {
     simhash_oom::set_hook(allocation_failed);
-    // pgrx's panic hook notes the place and, with RUST_BACKTRACE=1, the stack, which allocates and
-    // takes locks. Errors that know their place need neither.
+    // pgrx's panic hook records the location and, with RUST_BACKTRACE=1, the stack, which allocates
+    // and takes locks. Errors that carry their location need neither.
     let pgrx_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if info.payload().is::<&str>() || info.payload().is::<String>() {
@@ -41,7 +42,7 @@ pub fn install() {
             pgrx_hook(info);
         }
     }));
-    // SAFETY: once in a process; the callbacks are of this library, which is never unloaded.
+    // SAFETY: runs once per process; the callbacks belong to this library, which is never unloaded.
     unsafe {
         pg_sys::RegisterXactCallback(Some(transaction_ended), null_mut());
         pg_sys::RegisterSubXactCallback(Some(subtransaction_changed), null_mut());
@@ -50,8 +51,8 @@ pub fn install() {
     take();
 }
 
-/// Makes sure of the reserve, or raises 53200. Called wherever PostgreSQL enters the library with a
-/// user's data.
+/// Ensures that the reserve is held, or raises 53200. Every entry point that receives a user's data
+/// calls it.
 #[inline]
 pub fn prepare() {
     if HELD.load(Ordering::Relaxed).is_null() {
@@ -69,7 +70,7 @@ fn prepare_again() {
 
 fn take() -> bool {
     if HELD.load(Ordering::Relaxed).is_null() {
-        // SAFETY: the layout has a size.
+        // SAFETY: the layout's size is not zero.
         HELD.store(unsafe { alloc(RESERVE) }, Ordering::Relaxed);
     }
     !HELD.load(Ordering::Relaxed).is_null()
@@ -78,7 +79,8 @@ fn take() -> bool {
 fn release() {
     let held = HELD.swap(null_mut(), Ordering::Relaxed);
     if !held.is_null() {
-        // SAFETY: allocated with this layout, and nobody else frees it.
+        // SAFETY: `take` allocated it with this layout, and the swap leaves this call its only
+        // owner.
         unsafe { dealloc(held, RESERVE) };
     }
 }
@@ -93,18 +95,18 @@ fn raise(bytes: usize) -> ! {
     std::panic::resume_unwind(payload)
 }
 
-/// The standard library's hook for an allocation that fails. Returning ends the process.
+/// The standard library's hook for a failed allocation. If it returns, the process aborts.
 fn allocation_failed(layout: Layout) {
     release();
-    // A second failure on the way out, of the error itself or in a destructor, which must not
-    // unwind, has no remedy.
+    // There is no remedy for a second failure, be it while building the error or in a destructor
+    // during unwinding.
     if !RAISING.get() && !std::thread::panicking() {
         raise(layout.size());
     }
 }
 
-// pgrx does not bind it. It is called from a callback of errfinish, where nothing may be caught or
-// raised.
+// pgrx does not bind it. Called from a callback of errfinish, where nothing may be raised or
+// caught.
 unsafe extern "C-unwind" {
     fn geterrcode() -> c_int;
 }
@@ -115,12 +117,12 @@ static mut LISTENER: pg_sys::ErrorContextCallback = pg_sys::ErrorContextCallback
     arg: null_mut(),
 };
 
-/// Puts [`LISTENER`] at the bottom of PostgreSQL's stack of error context callbacks, if it is not
-/// there. What is above it pops down to it. It leaves the stack only when PostgreSQL returns to the
-/// main loop, or to a stack that was saved before.
+/// Puts [`LISTENER`] at the bottom of PostgreSQL's stack of error context callbacks unless it is
+/// there. Callbacks above it are popped without removing it. It leaves the stack only when
+/// PostgreSQL returns to the main loop or restores an earlier stack.
 fn listen() {
-    // SAFETY: called where the stack is PostgreSQL's present one, all of whose members are alive;
-    // the listener is static.
+    // SAFETY: called only where `error_context_stack` is current, so all its members are alive. The
+    // listener is static.
     unsafe {
         let listener = &raw mut LISTENER;
         let mut last = &raw mut pg_sys::error_context_stack;
@@ -134,14 +136,15 @@ fn listen() {
     }
 }
 
-/// Runs in errfinish, before the error is thrown. Next, pgrx copies the error, in whatever memory
-/// there is. An error while it copies is thrown to the same place, and so on until PostgreSQL's
-/// stack of errors overflows, which is a PANIC.
+/// Runs in errfinish, before the error is thrown. Next, pgrx copies the error into whatever memory
+/// is left. If that fails, the new error is thrown to the same handler, and this repeats until
+/// PostgreSQL's stack of errors overflows, which is a PANIC.
 unsafe extern "C-unwind" fn error_begins(_argument: *mut c_void) {
     const SUCCESS: c_int = 0;
     const WARNING: c_int = 1 << 6;
     const NO_DATA: c_int = 2 << 6;
-    // SAFETY: an error is being made. The class is two characters of six bits each.
+    // SAFETY: errfinish is running, so there is an error. A class is two characters of six bits
+    // each.
     let class = unsafe { geterrcode() } & 0xfff;
     if !matches!(class, SUCCESS | WARNING | NO_DATA) {
         release();

@@ -1,6 +1,7 @@
-//! The rows of a query that a caller gave as text, read through a cursor, some at a time.
+//! Runs a query that the caller passed as text, and reads its rows through a cursor in batches.
 //!
-//! The query runs as the caller and sees what a statement of the same transaction would.
+//! The query runs as the calling role and sees what a new statement of the same transaction would
+//! see.
 
 use std::ffi::{CStr, CString};
 
@@ -13,13 +14,13 @@ use crate::types::text::utf8_to_server;
 /// A column that the query must yield.
 pub struct Column<'a> {
     pub name: &'a str,
-    /// What an error says is allowed.
+    /// The allowed types, as an error message names them.
     pub types: &'a str,
     pub accepts: &'a dyn Fn(pg_sys::Oid) -> bool,
 }
 
-/// A row. What is read of it lives until the next row. Rows are fetched in batches, in which values
-/// stay compressed, or in their TOAST table, until they are asked for.
+/// A row. References to its values are valid until the next row. Values stay compressed or TOASTed
+/// until a caller reads them.
 pub struct Row<'a> {
     tuple: pg_sys::HeapTuple,
     descriptor: pg_sys::TupleDesc,
@@ -30,16 +31,16 @@ impl Row<'_> {
     /// The value of a column, counted from 0.
     pub fn datum(&self, column: usize) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: tuple and descriptor are those of this row. SPI counts columns from 1.
+        // SAFETY: tuple and descriptor belong to this row. SPI counts columns from 1.
         let datum = unsafe {
             pg_sys::SPI_getbinval(self.tuple, self.descriptor, column as i32 + 1, &mut is_null)
         };
         (!is_null).then_some(datum)
     }
 
-    /// The value of a column of type text, or one with its representation.
+    /// The value of a column that has the representation of text.
     pub fn text(&self, column: usize) -> Option<Text<'_>> {
-        // SAFETY: is_text let only such columns pass. The value lives as long as the row.
+        // SAFETY: `is_text` accepted the column's type. The value lives as long as the row.
         self.datum(column).and_then(|datum| unsafe { Text::from_datum(datum, false) })
     }
 
@@ -66,8 +67,8 @@ pub fn is_integer(oid: pg_sys::Oid) -> bool {
     matches!(oid, pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID)
 }
 
-/// Runs `query` and hands every row to `sink`. Raises an ERROR unless it yields `columns`. Returns
-/// the columns' types.
+/// Runs `query` and passes every row to `sink`. Raises an ERROR unless the query returns `columns`.
+/// Returns the columns' types.
 pub fn for_each_row(
     query: &str,
     columns: &[Column<'_>],
@@ -76,7 +77,7 @@ pub fn for_each_row(
     each_row(query, columns, false, sink)
 }
 
-/// As [`for_each_row`], but the query sees what the statement sees that called.
+/// As [`for_each_row`], but the query uses the snapshot of the calling statement.
 pub fn for_each_row_of_statement(
     query: &str,
     columns: &[Column<'_>],
@@ -93,8 +94,8 @@ fn each_row(
 ) -> Vec<pg_sys::Oid> {
     const BATCH: std::ffi::c_long = 100;
     let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
-    // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
-    // unwinds, and aborting the (sub)transaction then closes the portal and SPI.
+    // SAFETY: the calls are in the order that PostgreSQL documents for SPI cursors. An ERROR
+    // unwinds through here, and the abort of the (sub)transaction then closes the portal and SPI.
     unsafe {
         if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
             raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
@@ -111,7 +112,7 @@ fn each_row(
             is_read_only,
         );
         let types = check_columns(query, (*portal).tupDesc, columns);
-        // What a row's values are detoasted or converted into, freed with each row.
+        // Holds what detoasting and conversion allocate for one row; reset after each row.
         let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");
         loop {
             pg_sys::SPI_cursor_fetch(portal, true, BATCH);
@@ -128,7 +129,7 @@ fn each_row(
             }
             pg_sys::SPI_freetuptable(table);
         }
-        // A child of SPI's context, which SPI_finish deletes.
+        // A child of SPI's context, so it must be deleted before SPI_finish deletes that.
         drop(scratch);
         pg_sys::SPI_cursor_close(portal);
         pg_sys::SPI_finish();
@@ -136,13 +137,13 @@ fn each_row(
     }
 }
 
-/// The types of the query's columns.
+/// Checks the query's columns and returns their types.
 unsafe fn check_columns(
     query: &str,
     descriptor: pg_sys::TupleDesc,
     columns: &[Column<'_>],
 ) -> Vec<pg_sys::Oid> {
-    // SAFETY: null, or the descriptor of an open portal.
+    // SAFETY: `descriptor` is null or belongs to an open portal.
     let count = unsafe { descriptor.as_ref() }.map_or(0, |descriptor| descriptor.natts as usize);
     if count != columns.len() {
         raise_unfit(query, &format!("it yields {count} columns"), columns);
@@ -151,10 +152,10 @@ unsafe fn check_columns(
         .iter()
         .enumerate()
         .map(|(i, column)| {
-            // SAFETY: as above; columns are counted from 1.
+            // SAFETY: the portal is open; SPI counts columns from 1.
             let oid = unsafe { pg_sys::SPI_gettypeid(descriptor, i as i32 + 1) };
             if !(column.accepts)(oid) {
-                // SAFETY: a type's name, palloc'd.
+                // SAFETY: format_type_be returns a palloc'd C string.
                 let found = shown(unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) });
                 raise_unfit(query, &format!("its column {} is of type {found}", i + 1), columns);
             }
