@@ -1,7 +1,8 @@
-//! `simhash_fingerprint`: a fingerprint of whichever width, for functions that learn the width only
-//! when they run. Casts make it a fingerprint64, fingerprint128 or fingerprint256.
+//! `simhash_fingerprint`: a fingerprint of any width, for functions that learn the width only at
+//! run time. Casts convert it to fingerprint64, fingerprint128 or fingerprint256.
 //!
-//! On disk, on the wire and in text it is as they are in network order, and in text.
+//! On disk and on the wire it has the bytes of that type in network order. Its text form is that
+//! type's.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
@@ -30,9 +31,9 @@ impl AnyFp {
     /// A stored fingerprint.
     ///
     /// # Safety
-    /// `datum` is a fingerprint of this width, not NULL.
+    /// `datum` is a fingerprint of this width and not NULL.
     pub unsafe fn of(datum: pg_sys::Datum, width: Width) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` is a fingerprint of this width.
         unsafe {
             match width {
                 Width::Bits64 => AnyFp::Bits64(Fp64::decode(datum).0),
@@ -50,7 +51,7 @@ impl AnyFp {
         }
     }
 
-    /// The fingerprint as one of that width. Raises 22023 if it has another.
+    /// The fingerprint as the type `F`. Raises 22023 if it has another width.
     pub fn exactly<F: Fingerprint>(self) -> F {
         if self.width().bits() != F::BITS {
             raise(
@@ -62,7 +63,7 @@ impl AnyFp {
         F::from_be_bytes(&self.to_bytes())
     }
 
-    /// In network order.
+    /// The bytes in network order.
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             AnyFp::Bits64(fp) => in_network_order(fp),
@@ -100,7 +101,7 @@ impl AnyFp {
 
 impl Decode for AnyFp {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a simhash_fingerprint, which has a varlena header.
         let bytes = unsafe { packed_bytes(datum) };
         AnyFp::from_bytes(bytes).unwrap_or_else(|| {
             let message = "malformed simhash_fingerprint";

@@ -1,4 +1,4 @@
-//! Arrays, read element by element. A long one can be cancelled.
+//! Reading of arrays element by element. Reading a long array can be cancelled.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -6,16 +6,16 @@ use super::returned_array::ALIGNMENT;
 use crate::error::raise;
 use crate::memory;
 
-/// Hands every element of an array to `each`, in storage order; `None` for NULL.
+/// Passes every element of an array to `each`, in storage order; `None` for NULL.
 ///
 /// # Safety
-/// `array` is a datum of an array type, not NULL. Elements of a fixed length have one that is a
-/// multiple of their alignment. For elements of a variable length it raises an ERROR.
+/// `array` is a datum of an array type and not NULL. If its elements have a fixed length, that is a
+/// multiple of their alignment; if not, this raises an ERROR.
 pub unsafe fn for_each_element(array: pg_sys::Datum, mut each: impl FnMut(Option<pg_sys::Datum>)) {
     memory::prepare();
-    // SAFETY: an array is laid out as PostgreSQL's array.h says: dimensions and lower bounds, a
-    // bitmap of the elements that are not NULL if some are NULL, then the elements, of a fixed
-    // length, one after the other. A detoasted array is freed after its last element.
+    // SAFETY: PostgreSQL's array.h defines the layout: dimensions and lower bounds, a bitmap of the
+    // elements that are not NULL if some are NULL, then the elements, of fixed length, contiguous.
+    // A detoasted copy is freed after its last element was read.
     unsafe {
         let stored = array.cast_mut_ptr::<pg_sys::varlena>();
         let detoasted = pg_sys::pg_detoast_datum(stored);
@@ -59,7 +59,7 @@ pub unsafe fn for_each_element(array: pg_sys::Datum, mut each: impl FnMut(Option
     }
 }
 
-/// What `read` makes of an array's first element that is not NULL.
+/// The result of `read` for an array's first element that is not NULL.
 ///
 /// # Safety
 /// As [`for_each_element`].
@@ -68,20 +68,22 @@ pub unsafe fn first_element<T>(
     read: impl Fn(pg_sys::Datum) -> T,
 ) -> Option<T> {
     let mut first = None;
-    // SAFETY: as this function's.
+    // SAFETY: `array` fulfils the conditions of `for_each_element`.
     unsafe {
         for_each_element(array, |element| first = first.take().or_else(|| element.map(&read)));
     }
     first
 }
 
-/// All elements of an array and their type, in storage order; `None` for NULL.
+/// All elements of an array, in storage order, and their type; `None` for NULL.
 ///
 /// # Safety
-/// `array` is a datum of an array type, not NULL. The elements live in the current memory context.
+/// `array` is a datum of an array type and not NULL. Elements passed by reference point into
+/// `array` or into a copy in the current memory context.
 pub unsafe fn elements(array: pg_sys::Datum) -> (pg_sys::Oid, Vec<Option<pg_sys::Datum>>) {
     memory::prepare();
-    // SAFETY: as this function's; the two arrays have as many members as is said.
+    // SAFETY: `array` is an array. deconstruct_array sets `values` and `nulls` to arrays of `count`
+    // members.
     unsafe {
         let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
         let element_type = (*array).elemtype;

@@ -1,8 +1,8 @@
-//! `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: every fingerprint within a radius of
-//! a centre.
+//! `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: all fingerprints within a radius of a
+//! centre.
 //!
-//! On disk a ball is its centre, laid out as the fingerprint type is, and then the radius as an
-//! integer of four bytes. A [`Ball64`] is padded to 16 bytes, for its centre is aligned to eight.
+//! On disk a ball is its centre, laid out like the fingerprint type, followed by the radius as a
+//! four-byte integer. A [`Ball64`] is padded to 16 bytes, because its centre is aligned to eight.
 
 use std::ffi::{CStr, CString};
 
@@ -16,8 +16,8 @@ use super::fingerprint256::Fp256;
 use super::varlena::palloc_parts;
 use crate::error::{raise, raise_invalid_text, shown};
 
-/// The fingerprints within `radius` of `center`. The radius is 0 to the width. Balls are ordered by
-/// centre, then by radius.
+/// The fingerprints within `radius` of `center`. The radius is from 0 to the width. Balls are
+/// ordered by centre, then by radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ball<F> {
     pub center: F,
@@ -29,7 +29,7 @@ pub type Ball128 = Ball<u128>;
 pub type Ball256 = Ball<B256>;
 
 impl<F> Ball<F> {
-    /// The ball of the same radius around what `map` makes of the centre.
+    /// The ball of the same radius around `map(center)`.
     #[inline]
     pub fn map<T>(self, map: impl FnOnce(F) -> T) -> Ball<T> {
         Ball { center: map(self.center), radius: self.radius }
@@ -37,7 +37,7 @@ impl<F> Ball<F> {
 }
 
 impl<F: Fingerprint> Ball<F> {
-    /// Raises 22003 (out of range) for a radius that no pair of fingerprints can have.
+    /// Raises 22003 (out of range) if no pair of fingerprints can have this distance.
     pub fn new(center: F, radius: i32) -> Self {
         match u32::try_from(radius) {
             Ok(radius) if radius <= F::BITS => Ball { center, radius },
@@ -49,15 +49,15 @@ impl<F: Fingerprint> Ball<F> {
         }
     }
 
-    /// A ball of any radius. A negative one holds nothing: `None`. One beyond the width holds
-    /// everything, as the width does.
+    /// A ball of any radius. With a negative radius no fingerprint is within it: `None`. A radius
+    /// beyond the width is reduced to the width.
     pub fn of_any_radius(center: F, radius: i64) -> Option<Self> {
         let radius = u64::try_from(radius).ok()?;
         Some(Ball { center, radius: radius.min(F::BITS.into()) as u32 })
     }
 
-    /// A ball of a stored radius, which was checked on input. A damaged one must not become a panic
-    /// later.
+    /// A ball with a stored radius, which was checked on input. The radius is limited to the width,
+    /// so that damaged storage does not cause a panic later.
     fn stored(center: F, radius: [u8; 4]) -> Self {
         Ball { center, radius: u32::from_ne_bytes(radius).min(F::BITS) }
     }
@@ -66,7 +66,7 @@ impl<F: Fingerprint> Ball<F> {
         self.center.hamming(fp) <= self.radius
     }
 
-    /// Whether each holds the other's centre.
+    /// Whether each ball contains the other's centre.
     pub fn near(&self, other: &Self) -> bool {
         self.center.hamming(other.center) <= self.radius.min(other.radius)
     }
@@ -111,7 +111,7 @@ result!(Ball256);
 impl Decode for Ball64 {
     #[inline]
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's: 16 bytes, of any alignment.
+        // SAFETY: `datum` is a hamming_ball64: 16 bytes, of any alignment.
         let (center, radius) =
             unsafe { datum.cast_mut_ptr::<([u8; 8], [u8; 4])>().read_unaligned() };
         Ball::stored(u64::from_ne_bytes(center), radius)
@@ -121,7 +121,7 @@ impl Decode for Ball64 {
 impl Decode for Ball128 {
     #[inline]
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's: 20 bytes, of any alignment.
+        // SAFETY: `datum` is a hamming_ball128: 20 bytes, of any alignment.
         let (center, radius) =
             unsafe { datum.cast_mut_ptr::<([u8; 16], [u8; 4])>().read_unaligned() };
         Ball::stored(u128::from_be_bytes(center), radius)
@@ -131,7 +131,7 @@ impl Decode for Ball128 {
 impl Decode for Ball256 {
     #[inline]
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's: 36 bytes, of any alignment.
+        // SAFETY: `datum` is a hamming_ball256: 36 bytes, of any alignment.
         let (center, radius) =
             unsafe { datum.cast_mut_ptr::<([u8; 32], [u8; 4])>().read_unaligned() };
         Ball::stored(B256::from_be_bytes(&center), radius)
@@ -139,7 +139,7 @@ impl Decode for Ball256 {
 }
 
 impl Ball64 {
-    /// As it is stored.
+    /// The bytes as stored.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.center.to_ne_bytes());

@@ -1,9 +1,9 @@
-//! `hamming_ball_bit`: every bit string within a radius of a centre of the same length.
+//! `hamming_ball_bit`: all bit strings within a radius of a centre of the same length.
 //!
-//! On disk and on the wire: the centre's length in bits as an integer of four bytes, its bits, the
-//! radius as an integer of four bytes. The integers are in network order, so that balls around
-//! strings of one length are ordered by centre and then by radius when their bytes are compared. A
-//! ball has one form only.
+//! On disk and on the wire: the centre's length in bits as a four-byte integer, its bits, and the
+//! radius as a four-byte integer. The integers are in network order, so comparing the bytes of
+//! balls around strings of one length orders them by centre and then by radius. Each ball has
+//! exactly one representation.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
@@ -15,7 +15,7 @@ use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::{packed_bytes, palloc_varlena};
 use crate::error::{raise, raise_invalid_text, shown};
 
-/// The bit strings within `radius` of `center`. The radius is 0 to the centre's length.
+/// The bit strings within `radius` of `center`. The radius is from 0 to the centre's length.
 pub struct BitBall<'a> {
     pub center: BitString<'a>,
     pub radius: u32,
@@ -26,7 +26,7 @@ argument!(BitBall<'_>);
 result!(BitBall<'_>);
 
 impl<'a> BitBall<'a> {
-    /// Raises 22003 (out of range) for a radius that no pair of strings can have.
+    /// Raises 22003 (out of range) if no pair of strings can have this distance.
     pub fn new(center: BitString<'a>, radius: i32) -> Self {
         match u32::try_from(radius) {
             Ok(radius) if radius as usize <= center.length => BitBall { center, radius },
@@ -38,19 +38,19 @@ impl<'a> BitBall<'a> {
         }
     }
 
-    /// A ball of any radius. A negative one holds nothing: `None`. One beyond the length holds
-    /// everything, as the length does.
+    /// A ball of any radius. With a negative radius no string is within it: `None`. A radius beyond
+    /// the centre's length is reduced to the length.
     pub fn of_any_radius(center: BitString<'a>, radius: i64) -> Option<Self> {
         let radius = u64::try_from(radius).ok()?.min(center.length as u64) as u32;
         Some(BitBall { center, radius })
     }
 
-    /// Raises 22026 for a string of another length.
+    /// Raises 22026 if the string has another length.
     pub fn contains(&self, bits: &BitString<'_>) -> bool {
         bits.hamming(&self.center) <= self.radius
     }
 
-    /// Reads the form on disk. `None` for bytes that are no ball.
+    /// Reads the form on disk. `None` if the bytes are not a valid ball.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (bits, radius) = rest.split_last_chunk()?;
@@ -70,8 +70,8 @@ impl<'a> BitBall<'a> {
         take(&[&length, &self.center.bytes, &self.radius.to_be_bytes()])
     }
 
-    /// Reads `<center,radius>`, the centre in binary digits; white space is allowed around each
-    /// part.
+    /// Reads `<center,radius>`, with the centre in binary digits; white space is allowed around
+    /// each part.
     pub fn parse(text: &CStr) -> BitBall<'static> {
         let shown = shown(text);
         let parts = shown
@@ -101,7 +101,7 @@ impl<'a> BitBall<'a> {
 
 impl Decode for BitBall<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a hamming_ball_bit, which has a varlena header.
         let bytes = unsafe { packed_bytes(datum) };
         BitBall::from_bytes(bytes).unwrap_or_else(|| {
             raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed hamming_ball_bit".into(), "")

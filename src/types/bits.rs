@@ -1,4 +1,4 @@
-//! `bit(n)`: the first bit is the most significant.
+//! `bit(n)` values, whose first bit is the most significant.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::varlena::{
 };
 use crate::error::{raise, reserve};
 
-/// The bytes before the bits of a value: its header of four bytes, and the length in bits.
+/// The bytes before the bits of a value: a four-byte header, and the length in bits.
 pub const BIT_HEADER: usize = pg_sys::VARHDRSZ + size_of::<i32>();
 
 /// A `bit` or `bit varying` value: its length in bits and its bytes, the last one padded with
@@ -26,7 +26,7 @@ result!(BitString<'_>);
 
 impl Decode for BitString<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's.
+        // SAFETY: `datum` is a `bit` or `bit varying`, which has a varlena header.
         let bytes = unsafe { aligned_bytes(datum) };
         BitString::of_contents(&bytes[pg_sys::VARHDRSZ..])
     }
@@ -39,7 +39,7 @@ impl Encode for BitString<'_> {
 }
 
 impl<'a> BitString<'a> {
-    /// What stands behind the header of a value: the length in bits, then the bits.
+    /// Reads a value without its varlena header: the length in bits, then the bits.
     fn of_contents(contents: &'a [u8]) -> Self {
         let (length, bytes) =
             contents.split_first_chunk().map_or((0, &[][..]), |(length, bits)| {
@@ -48,16 +48,17 @@ impl<'a> BitString<'a> {
         BitString { length, bytes: Cow::Borrowed(bytes) }
     }
 
-    /// What `read` makes of a value. A detoasted copy is freed.
+    /// The result of `read` for a value. A detoasted copy is freed.
     ///
     /// # Safety
-    /// `datum` is a `bit` or `bit varying` that is not NULL. It lives until this returns.
+    /// `datum` is a `bit` or `bit varying`, not NULL, and stays valid until this returns.
     pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(&BitString<'_>) -> T) -> T {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` has a varlena header and outlives this call.
         unsafe { with_packed_bytes(datum, |contents| read(&BitString::of_contents(contents))) }
     }
 
-    /// Reads binary digits. `None` for any other character, and for more than a value can have.
+    /// Reads binary digits. `None` if there is another character, or more digits than a value can
+    /// hold.
     pub fn parse(digits: &str) -> Option<BitString<'static>> {
         let length = digits.len();
         let mut bytes = Vec::new();
@@ -79,7 +80,7 @@ impl<'a> BitString<'a> {
         (length <= i32::MAX as usize).then_some(BitString { length, bytes: bytes.into() })
     }
 
-    /// Its binary digits.
+    /// The value as binary digits.
     pub fn to_text(&self) -> Vec<u8> {
         if self.length > LARGEST_VALUE {
             raise_too_large(&format!("a text of {} binary digits is too large", self.length));
@@ -96,14 +97,15 @@ impl<'a> BitString<'a> {
         text
     }
 
-    /// Whether it has as many bytes as its length says, and nothing is set beyond its last bit.
+    /// Whether the number of bytes matches the length, and no bit is set beyond the last one.
     pub fn is_padded(&self) -> bool {
         let beyond = 8 * self.length.div_ceil(8) - self.length;
         let is_clear = |last: &u8| last.trailing_zeros() as usize >= beyond;
         self.bytes.len() == self.length.div_ceil(8) && self.bytes.last().is_none_or(is_clear)
     }
 
-    /// The number of bits in which two strings of one length differ. Raises 22026 for others.
+    /// The number of bits in which two strings of equal length differ. Raises 22026 if the lengths
+    /// differ.
     pub fn hamming(&self, other: &BitString<'_>) -> u32 {
         if self.length != other.length {
             raise_lengths(self.length, other.length);
@@ -111,19 +113,20 @@ impl<'a> BitString<'a> {
         self.bytes.iter().zip(other.bytes.iter()).map(|(x, y)| (x ^ y).count_ones()).sum()
     }
 
-    /// Raises 22026 unless it is as long as the strings that it is compared with.
+    /// Raises 22026 unless the string has the length of those it is compared with.
     pub fn check_is_as_long(&self, others: usize) {
         if self.length != others {
             raise_lengths(others, self.length);
         }
     }
 
-    /// What stands before the bits of a value of so many: the header of a variable length, the
-    /// length in bits.
+    /// The bytes before the bits of a value of `bits` bits: the varlena header and the length in
+    /// bits.
     pub fn header(bits: u32, bytes: usize) -> [u8; BIT_HEADER] {
         let mut header = [0; BIT_HEADER];
         let size = (BIT_HEADER + bytes) as i32;
-        // SAFETY: set_varsize_4b writes four bytes at a place that is aligned to four.
+        // SAFETY: `first` is a varlena, aligned to four; set_varsize_4b writes its four-byte
+        // header.
         unsafe {
             let mut first = std::mem::MaybeUninit::<pg_sys::varlena>::zeroed();
             pgrx::varlena::set_varsize_4b(first.as_mut_ptr(), size);
@@ -133,7 +136,8 @@ impl<'a> BitString<'a> {
         header
     }
 
-    /// The bytes of a string of exactly `N` bytes, or an ERROR (22026) as for an unfit `bit(n)`.
+    /// The string's bytes if there are exactly `N`; otherwise an ERROR (22026), as for an unfit
+    /// `bit(n)`.
     pub fn exactly<const N: usize>(&self, type_name: &str) -> [u8; N] {
         match <[u8; N]>::try_from(&*self.bytes) {
             Ok(bytes) if self.length == N * 8 => bytes,
@@ -154,18 +158,18 @@ fn raise_lengths(one: usize, other: usize) -> ! {
     )
 }
 
-/// The length of the values of `bit(n)`, or of a domain over it. `None` for other types, and for a
-/// `bit` that does not say its length.
+/// The length of the values of `bit(n)` or of a domain over it. `None` for other types, and for
+/// `bit` without a length.
 pub fn declared_length(type_oid: pg_sys::Oid, modifier: i32) -> Option<u32> {
     let mut modifier = modifier;
-    // SAFETY: a catalogue look-up. A domain's own modifier is -1.
+    // SAFETY: a catalogue look-up in a transaction. A domain's own modifier is -1.
     let base = unsafe { pg_sys::getBaseTypeAndTypmod(type_oid, &mut modifier) };
     let length = u32::try_from(modifier).ok().filter(|&length| length > 0);
     if base == pg_sys::BITOID { length } else { None }
 }
 
-/// The bytes of a `bytea` of exactly `N` bytes, the first the most significant, or an ERROR
-/// (22P03).
+/// The `N` bytes of a `bytea`, most significant first, or an ERROR (22P03) if it has another
+/// length.
 pub fn bytea_exactly<const N: usize>(bytes: &[u8], type_name: &str) -> [u8; N] {
     bytes.try_into().unwrap_or_else(|_| {
         raise(

@@ -1,7 +1,7 @@
 //! `bloom_filter`: a set of texts that answers "maybe" or "certainly not".
 //!
-//! On disk: the format's version and k (two bytes each), four zero bytes, m and the number of texts
-//! added (eight bytes each), all little-endian, then the bits. As bytea: the same. In text:
+//! On disk: the format's version and k (two bytes each), four zero bytes, m and the number of added
+//! texts (eight bytes each), all little-endian, then the bits. As bytea: the same bytes. In text:
 //! `m=80,k=3,count=2,bits=00ff...`.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::{STRETCH, packed_bytes, palloc_varlena};
 use crate::error::raise;
 
-/// A filter. `count` is how many texts were added to it, repeated ones included.
+/// A filter. `count` is the number of texts added to it, repeated ones included.
 #[derive(Clone, Debug)]
 pub struct BloomFilter<'a> {
     pub shape: Shape,
@@ -22,7 +22,7 @@ pub struct BloomFilter<'a> {
     pub bits: Cow<'a, [u8]>,
 }
 
-/// A filter that is changed where it is.
+/// A filter that is changed in place.
 pub struct BitsMut<'a> {
     pub shape: Shape,
     pub count: &'a mut u64,
@@ -35,7 +35,7 @@ impl BitsMut<'_> {
         *self.count = self.count.saturating_add(1);
     }
 
-    /// Adds what `other` holds, or raises an ERROR when it is of another size.
+    /// Adds the texts of `other`. Raises an ERROR if its shape differs.
     pub fn unite(self, other: &BloomFilter<'_>) {
         if self.shape != other.shape {
             raise(
@@ -55,7 +55,7 @@ impl BitsMut<'_> {
     }
 }
 
-/// Room for a filter's bits, or ERROR when there is no memory for them.
+/// An empty vector with room for a filter's bits. Raises an ERROR if there is no memory for them.
 fn room_for(bytes: usize) -> Vec<u8> {
     let mut bits = Vec::new();
     if bits.try_reserve_exact(bytes).is_err() {
@@ -90,13 +90,13 @@ impl<'a> BloomFilter<'a> {
         self.shape.contains(&self.bits, text.as_bytes())
     }
 
-    /// Adds what `other` holds, or raises an ERROR when it is of another size.
+    /// Adds the texts of `other`. Raises an ERROR if its shape differs.
     pub fn unite(&mut self, other: &BloomFilter<'_>) {
         let union = BitsMut { shape: self.shape, count: &mut self.count, bits: self.bits.to_mut() };
         union.unite(other);
     }
 
-    /// Reads the form on disk. `None` for bytes that are no filter.
+    /// Reads the form on disk. `None` if the bytes are not a valid filter.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (header, bits) = bytes.split_first_chunk::<HEADER>()?;
         let (shape, count) = Self::read_header(header)?;
@@ -123,7 +123,7 @@ impl<'a> BloomFilter<'a> {
         header
     }
 
-    /// Reads the text form. `None` for what is none.
+    /// Reads the text form. `None` if the text is not valid.
     pub fn parse(text: &str) -> Option<BloomFilter<'static>> {
         let mut parts = text.trim().splitn(4, ',');
         let mut part = |name: &str| parts.next()?.trim().strip_prefix(name)?.strip_prefix('=');
@@ -161,7 +161,7 @@ impl<'a> BloomFilter<'a> {
     }
 }
 
-/// Whether the last byte has no bit beyond the filter's.
+/// Whether no bit of the last byte is set beyond the filter's last one.
 fn is_clear_beyond(shape: Shape, bits: &[u8]) -> bool {
     let beyond = shape.bytes() as u64 * 8 - shape.bits;
     bits.last().is_some_and(|last| u64::from(last.leading_zeros()) >= beyond)
@@ -169,7 +169,7 @@ fn is_clear_beyond(shape: Shape, bits: &[u8]) -> bool {
 
 impl Decode for BloomFilter<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a bloom_filter, which has a varlena header.
         let bytes = unsafe { packed_bytes(datum) };
         BloomFilter::from_bytes(bytes).unwrap_or_else(|| {
             raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed bloom_filter".into(), "")

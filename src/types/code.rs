@@ -1,22 +1,23 @@
-//! Fingerprints as values of one type: for code that learns only at run time how wide they are.
+//! Fingerprints of all widths as values of one type, for code that learns the width only at run
+//! time.
 
 use simhash_core::Fingerprint;
 
-/// The most words of 64 bits: 1024 bits.
+/// The maximal number of 64-bit words: 1024 bits.
 const MOST_WORDS: usize = 16;
-/// The most bits.
+/// The maximal number of bits.
 pub const MOST_BITS: u32 = 64 * MOST_WORDS as u32;
 
-/// The bits of a fingerprint of any width. Codes that are compared have one width.
+/// The bits of a fingerprint of any width. Only codes of equal width are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The most significant first. Those after the last are 0.
+    /// The most significant word first. The words from `count` on are 0.
     words: [u64; MOST_WORDS],
     count: usize,
 }
 
 impl Code {
-    /// The fingerprint 0 of 64 bits.
+    /// The 64-bit fingerprint 0.
     pub const ZERO_64: Code = Code { words: [0; MOST_WORDS], count: 1 };
 
     #[inline]
@@ -30,8 +31,8 @@ impl Code {
         Code { words, count }
     }
 
-    /// The bits of a string of bytes, with zeros up to a whole word. What is beyond [`MOST_BITS`]
-    /// is left out.
+    /// The bits of a byte string, padded with zeros to a whole word. Bits beyond [`MOST_BITS`] are
+    /// omitted.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let mut words = [0; MOST_WORDS];
         for (word, part) in words.iter_mut().zip(bytes.chunks(8)) {
@@ -42,12 +43,12 @@ impl Code {
         Code { words, count: bytes.len().div_ceil(8).clamp(1, MOST_WORDS) }
     }
 
-    /// Its width in bits.
+    /// The width in bits.
     pub fn bits(&self) -> u32 {
         64 * self.count as u32
     }
 
-    /// The fingerprint, which must be of the code's width.
+    /// Converts to a fingerprint type of the code's width.
     #[inline]
     pub fn fingerprint<F: Fingerprint>(&self) -> F {
         let count = F::BITS as usize / 64;
@@ -55,7 +56,8 @@ impl Code {
         F::from_words(|index| self.words[count - 1 - index])
     }
 
-    /// The fingerprint at the most significant end of a type that may be wider.
+    /// Converts to a fingerprint type of at least the code's width. The code's bits become the most
+    /// significant ones.
     #[inline]
     pub fn leading<F: Fingerprint>(&self) -> F {
         let count = F::BITS as usize / 64;
@@ -63,7 +65,7 @@ impl Code {
         F::from_words(|index| self.words[count - 1 - index])
     }
 
-    /// The number of bits in which the two differ.
+    /// The number of bits in which the two codes differ.
     #[inline]
     pub fn hamming(&self, other: &Self) -> u32 {
         let pairs = self.words[..self.count].iter().zip(&other.words[..other.count]);

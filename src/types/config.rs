@@ -1,6 +1,6 @@
 //! `simhash_config`: a checked JSON object, stored as its canonical text.
 //!
-//! The representation is that of `text`, so output is PostgreSQL's own for text.
+//! The representation is that of `text`, so the output function is PostgreSQL's own for text.
 
 use std::borrow::Cow;
 
@@ -21,9 +21,10 @@ argument!(ConfigText<'_>);
 result!(ConfigText<'_>);
 
 impl<'a> ConfigText<'a> {
-    /// The canonical form of an object in the server's encoding, or an ERROR (22P02).
+    /// The canonical form of an object in the server's encoding. Raises an ERROR (22P02) if it is
+    /// invalid.
     pub fn checked(json: &[u8]) -> ConfigText<'static> {
-        // SAFETY: what is converted is read at once.
+        // SAFETY: the converted text is parsed at once, while `json` and the memory context exist.
         let json = unsafe { server_to_utf8(json) };
         ConfigText(Text::from(parse(json).to_string()))
     }
@@ -36,40 +37,40 @@ impl<'a> ConfigText<'a> {
         self.0.into_str()
     }
 
-    /// What the text says. It was checked when it was made, so an ERROR here means that a later
+    /// The parsed config. It was checked when it was made, so an ERROR here means that a later
     /// version wrote it, or that storage was damaged.
     pub fn config(&self) -> Config {
         parse(self.as_str())
     }
 
-    /// A value of canonical text.
+    /// A value made from canonical text.
     pub fn stored(canonical: &str) -> ConfigText<'static> {
         ConfigText(Text::from(canonical.to_owned()))
     }
 
-    /// What a stored config says: its canonical text, in UTF-8.
+    /// The config of a stored canonical text, in UTF-8.
     pub fn config_of(stored: &str) -> Config {
         parse(stored)
     }
 
-    /// Whether every text has the same set of shingles, with the same weights, by both configs, of
-    /// which the canonical texts are given. Which numbers must agree may differ.
+    /// Whether both configs, given as canonical texts, give every text the same weighted set of
+    /// shingles. They may differ in which numbers must agree.
     pub fn same_sets(a: &str, b: &str) -> bool {
         a == b || are_same_sets(&parse(a), &parse(b))
     }
 
-    /// Whether every text has the same tokens in the same order by both configs.
+    /// Whether both configs give every text the same tokens in the same order.
     pub fn same_tokens(a: &str, b: &str) -> bool {
         a == b || recipe(&parse(a)) == recipe(&parse(b))
     }
 
-    /// Whether the same texts are near-duplicates by both configs.
+    /// Whether the same pairs of texts are near-duplicates by both configs.
     pub fn same_near(a: &str, b: &str) -> bool {
         let [a, b] = [a, b].map(parse);
         are_same_sets(&a, &b) && a.numbers() == b.numbers()
     }
 
-    /// A config's canonical text, by which these numbers must agree.
+    /// The canonical text of `config` with `numbers` as the numbers that must agree.
     pub fn with_numbers(config: &str, numbers: Option<Numbers>) -> String {
         Config { numbers, ..parse(config) }.to_string()
     }
@@ -77,7 +78,7 @@ impl<'a> ConfigText<'a> {
 
 impl Decode for ConfigText<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; a simhash_config has the representation of text.
+        // SAFETY: `datum` is a simhash_config, which has the representation of text.
         ConfigText(unsafe { Text::decode(datum) })
     }
 }
@@ -88,7 +89,7 @@ impl Encode for ConfigText<'_> {
     }
 }
 
-/// The longest text that is read as a configuration, for parsing cannot be cancelled.
+/// The longest text that is read as a config: parsing cannot be cancelled.
 const LONGEST: usize = 64 << 10;
 
 pub(super) fn parse(json: &str) -> Config {

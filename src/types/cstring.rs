@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::datum::{Encode, result, sql_type};
 use super::varlena::palloc_parts;
 
-/// A text of any length, in ASCII and without a NUL.
+/// A text of any length, in ASCII and without a NUL byte.
 pub struct Output(pub Vec<u8>);
 
 sql_type!(Output, "cstring");

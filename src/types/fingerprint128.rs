@@ -1,7 +1,7 @@
 //! `fingerprint128`: 16 bytes in network order, fixed length, passed by reference.
 //!
-//! The representation is that of `uuid` to the byte, so comparison, hashing and sorting are
-//! PostgreSQL's own functions for `uuid`, named in the catalogue.
+//! The representation is exactly that of `uuid`, so the catalogue uses PostgreSQL's functions for
+//! `uuid` to compare, hash and sort.
 
 use pgrx::pg_sys;
 
@@ -19,7 +19,7 @@ result!(Fp128);
 impl Decode for Fp128 {
     #[inline]
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's: 16 bytes, of any alignment.
+        // SAFETY: `datum` is a fingerprint128: 16 bytes, of any alignment.
         let bytes = unsafe { datum.cast_mut_ptr::<[u8; 16]>().read_unaligned() };
         Fp128(u128::from_be_bytes(bytes))
     }

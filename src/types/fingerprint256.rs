@@ -1,4 +1,4 @@
-//! `fingerprint256`: 32 bytes, the most significant first, fixed length, passed by reference.
+//! `fingerprint256`: 32 bytes, most significant first, fixed length, passed by reference.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -16,7 +16,7 @@ argument!(Fp256);
 result!(Fp256);
 
 impl Fp256 {
-    /// As it is stored.
+    /// The bytes as stored.
     pub fn to_bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];
         self.0.to_be_bytes(&mut bytes);
@@ -27,7 +27,7 @@ impl Fp256 {
 impl Decode for Fp256 {
     #[inline]
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's: 32 bytes, of any alignment.
+        // SAFETY: `datum` is a fingerprint256: 32 bytes, of any alignment.
         let bytes = unsafe { datum.cast_mut_ptr::<[u8; 32]>().read_unaligned() };
         Fp256(B256::from_be_bytes(&bytes))
     }

@@ -1,4 +1,4 @@
-//! Hashes that sessions compare.
+//! Hashes that sessions compare with each other.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,4 +1,5 @@
-//! The text form of fingerprints: hexadecimal digits, which `0x` or `\x` may precede on input.
+//! The text form of fingerprints: hexadecimal digits, on input with an optional prefix `0x` or
+//! `\x`.
 
 use std::ffi::{CStr, CString};
 
@@ -7,7 +8,7 @@ use simhash_core::base::fingerprint::{parse_prefixed_hex, to_hex};
 
 use crate::error::{raise_invalid_text, shown};
 
-/// Reads a fingerprint's text form or raises 22P02.
+/// Reads a fingerprint's text form, or raises 22P02.
 pub fn from_text<F: Fingerprint>(type_name: &str, text: &CStr) -> F {
     let shown = shown(text);
     parse_prefixed_hex(&shown).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Layouts as values: for code that learns only at run time which type a value is of.
+//! Type layouts as values, for code that learns the type of a value only at run time.
 
 use pgrx::pg_sys;
 
@@ -19,28 +19,28 @@ pub struct Value {
     pub radius: Option<u32>,
 }
 
-/// What an array without an element that is not NULL is taken for: the fingerprint 0.
+/// The value of an array that has only NULLs or no elements: the fingerprint 0.
 const NOTHING: Value = Value { center: Code::ZERO_64, radius: None };
 
 impl Value {
     unsafe fn of_fingerprint(datum: pg_sys::Datum, width: Width) -> Self {
-        // SAFETY: the caller's fingerprint is of this width.
+        // SAFETY: the caller passes a fingerprint of this width.
         Value { center: unsafe { width.code(datum) }, radius: None }
     }
 
     unsafe fn of_ball(datum: pg_sys::Datum, width: Width) -> Self {
-        // SAFETY: the caller's ball is of this width.
+        // SAFETY: the caller passes a ball of this width.
         let Ball { center, radius } = unsafe { width.ball_code(datum) };
         Value { center, radius: Some(radius) }
     }
 
     unsafe fn of_bits(datum: pg_sys::Datum) -> Self {
-        // SAFETY: the caller's bit string.
+        // SAFETY: the caller passes a bit string.
         unsafe { BitString::with(datum, |bits| Value { center: bits.into(), radius: None }) }
     }
 
     unsafe fn of_bit_ball(datum: pg_sys::Datum) -> Self {
-        // SAFETY: the caller's ball of bit strings.
+        // SAFETY: the caller passes a hamming_ball_bit.
         let BitBall { center, radius } = unsafe { BitBall::decode(datum) };
         Value { center: (&center).into(), radius: Some(radius) }
     }
@@ -52,25 +52,25 @@ impl From<&BitString<'_>> for Code {
     }
 }
 
-/// How the values of a type are laid out.
+/// The layout of a type's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One fingerprint: fingerprint64, fingerprint128, fingerprint256 or a type with the
-    /// representation of one of them.
+    /// One fingerprint: fingerprint64, fingerprint128, fingerprint256, or a type with the same
+    /// representation.
     Fingerprint(Width),
     Ball(Width),
-    /// fingerprint64[]. The distance is the least over equal positions.
+    /// fingerprint64[]. The distance of two arrays is the minimum over equal positions.
     Fingerprints,
     /// hamming_ball64[].
     Balls,
-    /// bit(n), of which the column says the length.
+    /// bit(n), whose length is in the column's type modifier.
     Bits,
     /// hamming_ball_bit.
     BitBall,
 }
 
 impl Layout {
-    /// None where the type does not say it.
+    /// `None` if the type does not determine it.
     pub fn width(self) -> Option<Width> {
         match self {
             Layout::Fingerprint(width) | Layout::Ball(width) => Some(width),
@@ -79,18 +79,18 @@ impl Layout {
         }
     }
 
-    /// The most bits that a value has, or that are looked at.
+    /// The maximal number of bits of a value, as far as they are compared.
     pub fn most_bits(self) -> u32 {
         self.width().map_or(MOST_BITS, Width::bits)
     }
 
-    /// The bits of a column's values. None where neither its type nor its modifier says it.
+    /// The number of bits of a column's values. `None` if neither type nor modifier determines it.
     pub fn bits(self, type_oid: pg_sys::Oid, modifier: i32) -> Option<u32> {
         let declared = || declared_length(type_oid, modifier).map(|bits| bits.min(MOST_BITS));
         self.width().map(Width::bits).or_else(declared)
     }
 
-    /// The layout of the balls around values of this one.
+    /// The layout of balls around values of this layout.
     pub fn of_balls(self) -> Layout {
         match self {
             Layout::Fingerprint(width) | Layout::Ball(width) => Layout::Ball(width),
@@ -103,18 +103,20 @@ impl Layout {
         self == self.of_balls()
     }
 
-    /// Whether values of the two can be near each other: of one width, arrays both or neither.
+    /// Whether values of the two layouts can be near each other: of one width, both arrays or
+    /// neither.
     pub fn goes_with(self, other: Layout) -> bool {
         self.of_balls() == other.of_balls()
     }
 
-    /// A value. An array is taken for its first element that is not NULL. One that has none is
-    /// taken for the fingerprint 0.
+    /// Reads a value. An array is represented by its first element that is not NULL; without such
+    /// an element, by the fingerprint 0.
     ///
     /// # Safety
-    /// `datum` is laid out so, and not NULL.
+    /// `datum` has this layout and is not NULL.
     pub unsafe fn read(self, datum: pg_sys::Datum) -> Value {
-        // SAFETY: as this function's; elements of an array are laid out as the single type.
+        // SAFETY: `datum` has this layout; elements of an array have the layout of the element
+        // type.
         unsafe {
             match self {
                 Layout::Fingerprint(width) => Value::of_fingerprint(datum, width),

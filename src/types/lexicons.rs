@@ -1,7 +1,7 @@
-//! `fingerprint64[]`, one fingerprint a lexicon, and `hamming_ball64[]`, one ball a lexicon.
+//! `fingerprint64[]`, one fingerprint per lexicon, and `hamming_ball64[]`, one ball per lexicon.
 //!
-//! The distance of two arrays is the least over equal positions. Positions that only one array has,
-//! or where either element is NULL, do not count.
+//! The distance of two arrays is the minimum over equal positions. A position that only one array
+//! has, or where either element is NULL, does not count.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -15,7 +15,7 @@ use super::returned_array::ReturnedArray;
 /// A document's fingerprints under several lexicons.
 pub struct Fingerprints(pub Vec<Option<u64>>);
 
-/// What such a document is looked for by.
+/// The balls by which such a document is searched.
 pub struct Balls(pub Vec<Option<Ball64>>);
 
 sql_type!(Fingerprints, "fingerprint64[]");
@@ -26,7 +26,7 @@ argument!(Balls);
 impl Decode for Fingerprints {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
         let mut fingerprints = Vec::new();
-        // SAFETY: as the trait's.
+        // SAFETY: `datum` is a fingerprint64[]; its elements have a fixed length of eight bytes.
         unsafe { for_each_element(datum, |fp| fingerprints.push(fp.map(|fp| Fp64::decode(fp).0))) };
         Fingerprints(fingerprints)
     }
@@ -35,7 +35,7 @@ impl Decode for Fingerprints {
 impl Decode for Balls {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
         let mut balls = Vec::new();
-        // SAFETY: as the trait's.
+        // SAFETY: `datum` is a hamming_ball64[]; its elements have a fixed length of 16 bytes.
         unsafe {
             for_each_element(datum, |ball| balls.push(ball.map(|ball| Ball64::decode(ball))));
         }
@@ -44,24 +44,24 @@ impl Decode for Balls {
 }
 
 impl Fingerprints {
-    /// The least distance over equal positions; `None` when no position counts.
+    /// The minimal distance over equal positions; `None` if no position counts.
     pub fn hamming(&self, other: &Self) -> Option<u32> {
         let pairs = self.0.iter().zip(&other.0);
         pairs.filter_map(|(a, b)| Some((*a)?.hamming((*b)?))).min()
     }
 
-    /// Whether one is in the ball at its position; `None` when no position counts.
+    /// Whether any fingerprint is in the ball at its position; `None` if no position counts.
     pub fn within(&self, balls: &Balls) -> Option<bool> {
         let pairs = self.0.iter().zip(&balls.0);
         pairs.filter_map(|(fp, ball)| Some((*ball)?.contains((*fp)?))).reduce(|any, one| any || one)
     }
 
-    /// As a function returns them.
+    /// The array as a function result.
     pub fn returned(&self, fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
         ReturnedArray::new(self.0.iter().map(|fp| fp.map(u64::to_ne_bytes)), fcinfo)
     }
 
-    /// Balls of one radius around the fingerprints, as a function returns them.
+    /// Balls of one radius around the fingerprints, as a function result.
     pub fn balls(&self, radius: u32, fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
         let around = |center| Ball { center, radius }.to_bytes();
         ReturnedArray::new(self.0.iter().map(|fp| fp.map(around)), fcinfo)

@@ -1,7 +1,7 @@
-//! `minhash_signature`: the components of a MinHash signature, and what it was made by.
+//! `minhash_signature`: the components of a MinHash signature, and a hash of its config.
 //!
-//! On disk: eight bytes that stand for the config, then four bytes a component, all little-endian.
-//! In text: `{1,2,3}/0123456789abcdef`, the components and the config's hash.
+//! On disk: eight bytes of the config's hash, then four bytes per component, all little-endian. In
+//! text: `{1,2,3}/0123456789abcdef`, the components and the config's hash.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::error::raise;
 /// A signature of 1 to [`MAX_COMPONENTS`] components.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// Equal for signatures made by equal configs.
+    /// The config's hash: equal for signatures made with equal configs.
     pub origin: u64,
     pub components: Vec<u32>,
 }
@@ -30,13 +30,13 @@ result!(Signature);
 const ORIGIN_BYTES: usize = 8;
 const COMPONENT_BYTES: usize = 4;
 
-/// What stands for a config in every signature made by it.
+/// The hash of a config that is stored in its signatures.
 pub fn origin(config: &Config) -> u64 {
     feature_hash(config.to_string().as_bytes())
 }
 
 impl Signature {
-    /// Reads the form on disk. `None` for bytes that are no signature.
+    /// Reads the form on disk. `None` if the bytes are not a valid signature.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (origin, components) = bytes.split_first_chunk::<ORIGIN_BYTES>()?;
         let (components, rest) = components.as_chunks::<COMPONENT_BYTES>();
@@ -46,7 +46,7 @@ impl Signature {
         })
     }
 
-    /// The origin and the number of components. Signatures of one kind can be compared.
+    /// The origin and the number of components. Only signatures of the same kind can be compared.
     pub fn kind(&self) -> (u64, usize) {
         (self.origin, self.components.len())
     }
@@ -57,7 +57,7 @@ impl Signature {
         bytes
     }
 
-    /// Reads the text form. `None` for what is none.
+    /// Reads the text form. `None` if the text is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let (components, origin) = text.trim().strip_prefix('{')?.split_once("}/")?;
         let components: Vec<u32> =
@@ -78,7 +78,7 @@ impl Signature {
 
 impl Decode for Signature {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a minhash_signature, which has a varlena header.
         let bytes = unsafe { packed_bytes(datum) };
         Signature::from_bytes(bytes).unwrap_or_else(|| {
             raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed minhash_signature".into(), "")

@@ -1,7 +1,7 @@
-//! The SQL types: how each is laid out, decoded and encoded, and its text form.
+//! The SQL types: the layout, decoder, encoder and text form of each.
 //!
-//! [`datum`] has the two traits that the types implement. What SQL calls on the types, operators
-//! and casts included, is in `functions`.
+//! [`datum`] has the two traits that the types implement. The SQL functions on the types, including
+//! operators and casts, are in `functions`.
 
 pub mod any_fingerprint;
 pub mod array;

@@ -1,8 +1,9 @@
-//! `near_text`: a text, with the similarity from which on another is near to it, and how it is cut.
+//! `near_text`: a text, the least similarity at which another text is near to it, and the config.
 //!
 //! On disk: the similarity (eight bytes), the length of the config (four bytes), both
-//! little-endian, the config's canonical form, and the text, both in UTF-8. In text, the beginning
-//! of the text and the similarity: `<The quick brown fox...,0.8>`. There is no way back.
+//! little-endian, then the config's canonical form and the text, both in UTF-8. In text: the
+//! beginning of the text and the similarity, `<The quick brown fox...,0.8>`. This form cannot be
+//! read back.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
 use crate::error::{raise, shown_number};
 
-/// A text that is compared with others.
+/// A text to compare with others.
 pub struct NearText<'a> {
     /// From 0.3 to 1.
     pub similarity: f64,
@@ -28,7 +29,7 @@ sql_type!(NearText<'_>, "near_text");
 argument!(NearText<'_>);
 result!(NearText<'_>);
 
-/// Raises 22023 for a similarity that texts cannot be compared by.
+/// Raises 22023 for a similarity that is out of range.
 pub fn check_similarity(similarity: f64) {
     if Law::of(similarity).is_none() {
         raise(
@@ -39,11 +40,11 @@ pub fn check_similarity(similarity: f64) {
     }
 }
 
-/// So many of a text's characters its text form shows.
+/// The number of a text's characters that its text form shows.
 const SHOWN: usize = 60;
 
 impl<'a> NearText<'a> {
-    /// Reads the form on disk. `None` for bytes that are no near_text.
+    /// Reads the form on disk. `None` if the bytes are not a valid near_text.
     fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (similarity, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -66,12 +67,12 @@ impl<'a> NearText<'a> {
         parse(&self.config)
     }
 
-    /// What `read` makes of a value. A detoasted copy is freed after it.
+    /// The result of `read` for a value. A detoasted copy is freed afterwards.
     ///
     /// # Safety
-    /// `datum` is a near_text, not NULL. It lives until this returns.
+    /// `datum` is a near_text, not NULL, and stays valid until this returns.
     pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(NearText<'_>) -> T) -> T {
-        // SAFETY: as this function's; the type is of variable length.
+        // SAFETY: `datum` is a near_text, which has a varlena header, and outlives this call.
         unsafe { with_packed_bytes(datum, |bytes| read(NearText::sound(bytes))) }
     }
 
@@ -81,9 +82,8 @@ impl<'a> NearText<'a> {
     }
 }
 
-/// The text form of a text that is compared with others: its beginning, on one line, where white
-/// space and control characters are single spaces, and what is asked for. The config is left out if
-/// it is the usual one.
+/// The text form of a search value: the text's beginning on one line, with each run of white space
+/// and control characters as one space, and the parameter `asked`. The default config is omitted.
 pub(super) fn shown_text(text: &str, asked: &str, config: &str) -> String {
     let start = text.chars().take(SHOWN);
     let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -98,7 +98,7 @@ pub(super) fn shown_text(text: &str, asked: &str, config: &str) -> String {
 
 impl Decode for NearText<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a near_text, which has a varlena header.
         NearText::sound(unsafe { packed_bytes(datum) })
     }
 }

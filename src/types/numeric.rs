@@ -1,4 +1,4 @@
-//! `numeric`, through which fingerprints are unsigned numbers of any width.
+//! `numeric`, for conversion of fingerprints to and from unsigned numbers of any width.
 
 use std::ffi::{CStr, CString};
 
@@ -10,7 +10,7 @@ use simhash_core::base::fingerprint::{parse_decimal, to_decimal};
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use crate::error::raise;
 
-/// A `numeric` argument or result: its text form.
+/// A `numeric` argument or result, as its text form.
 pub struct Numeric(String);
 
 sql_type!(Numeric, "numeric");
@@ -23,8 +23,8 @@ impl Numeric {
         Numeric(to_decimal(fp))
     }
 
-    /// The fingerprint that is this number. Raises 22003 unless it is a whole number from 0 to the
-    /// greatest of the width.
+    /// The fingerprint with this number. Raises 22003 unless it is a whole number from 0 to the
+    /// width's maximum.
     pub fn fingerprint<F: Fingerprint>(&self, type_name: &str) -> F {
         let (whole, fraction) = self.0.split_once('.').unwrap_or((&self.0, ""));
         let is_whole = fraction.bytes().all(|digit| digit == b'0');
@@ -41,7 +41,7 @@ impl Numeric {
 
 impl Decode for Numeric {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's. The output function of numeric returns a C string in ASCII.
+        // SAFETY: `datum` is a numeric, whose output function returns a C string in ASCII.
         let text = unsafe {
             let written = call(pg_sys::numeric_out, &[Some(datum)]);
             written.map_or(c"", |text| CStr::from_ptr(text.cast_mut_ptr()))
@@ -55,7 +55,8 @@ impl Encode for Numeric {
         let text = CString::new(self.0).unwrap_or_default();
         let type_ = pg_sys::Datum::from(pg_sys::NUMERICOID);
         let arguments = [Some(text.as_ptr().into()), Some(type_), Some((-1i32).into())];
-        // SAFETY: the arguments of the type's input function, which returns a palloc'd numeric.
+        // SAFETY: these are the arguments of numeric's input function, which returns a palloc'd
+        // numeric.
         unsafe { call(pg_sys::numeric_in, &arguments) }.unwrap_or(pg_sys::Datum::null())
     }
 }

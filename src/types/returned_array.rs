@@ -1,4 +1,4 @@
-//! Arrays of one dimension that functions return. A long one can be cancelled.
+//! One-dimensional arrays as function results. Building a long one can be cancelled.
 
 use pgrx::pg_sys;
 
@@ -6,17 +6,17 @@ use super::datum::{Encode, result, sql_type};
 use super::varlena::{LARGEST_VALUE, palloc_varlena, raise_too_large};
 use crate::encoding;
 
-/// Where the elements of an array begin: at a multiple of PostgreSQL's greatest alignment.
+/// The elements of an array begin at a multiple of this, PostgreSQL's greatest alignment.
 pub const ALIGNMENT: usize = 8;
 
-/// A one-dimensional array that a function returns.
+/// A one-dimensional array as a function result.
 pub struct ReturnedArray(pg_sys::Datum);
 
 sql_type!(ReturnedArray, "anyarray");
 result!(ReturnedArray);
 
 impl ReturnedArray {
-    /// An array of the type that the function is declared to return, whose elements have `N` bytes.
+    /// An array of the function's declared result type, whose elements have `N` bytes each.
     pub fn new<const N: usize>(
         values: impl ExactSizeIterator<Item = Option<[u8; N]>>,
         fcinfo: pg_sys::FunctionCallInfo,
@@ -34,7 +34,7 @@ impl ReturnedArray {
             }
         }
         let has_null = elements.len() < count * N;
-        // SAFETY: PostgreSQL passes a valid call; a catalogue look-up.
+        // SAFETY: PostgreSQL passes a valid call, whose function exists in the catalogue.
         let element = unsafe {
             pg_sys::get_element_type(pg_sys::get_func_rettype((*(*fcinfo).flinfo).fn_oid))
         };
@@ -58,15 +58,15 @@ impl Encode for ReturnedArray {
     }
 }
 
-/// What an array begins with, after its size: that it has one dimension, where the elements begin
-/// if some are NULL, their type, their number, the lower bound.
+/// The fields of an array after its size: one dimension, the elements' offset if some are NULL,
+/// their type, their number, and the lower bound.
 fn header(offset: usize, element: pg_sys::Oid, count: usize) -> [[u8; 4]; 5] {
     [1, offset as u32, element.to_u32(), count as u32, 1].map(u32::to_ne_bytes)
 }
 
-/// A one-dimensional `text[]` that a function returns, put together as its elements come.
+/// A one-dimensional `text[]` as a function result, built element by element.
 pub struct TextArray {
-    /// The elements as the array has them, each aligned.
+    /// The elements in the array's layout, each aligned.
     elements: Vec<u8>,
     count: usize,
 }
@@ -79,13 +79,13 @@ impl TextArray {
         TextArray { elements: Vec::new(), count: 0 }
     }
 
-    /// Adds an element, or raises 54000 when no array could hold it.
+    /// Adds an element. Raises 54000 if no array could hold it.
     pub fn push(&mut self, text: &str) {
         self.push_bytes(&encoding::to_server(text));
     }
 
-    /// As [`TextArray::push`], for people to read: a character that the database's encoding lacks
-    /// is escaped.
+    /// As [`TextArray::push`], for display: a character that the database's encoding lacks is
+    /// escaped.
     pub fn push_shown(&mut self, text: &str) {
         self.push_bytes(&encoding::to_server_shown(text));
     }
@@ -99,7 +99,7 @@ impl TextArray {
         let start = self.elements.len();
         self.elements.extend_from_slice(&[0; pg_sys::VARHDRSZ]);
         self.elements.extend_from_slice(bytes);
-        // SAFETY: four bytes of a header, which may stand anywhere.
+        // SAFETY: the vector has a four-byte header at `start`, which may be unaligned.
         unsafe {
             pgrx::varlena::set_varsize_4b(self.elements[start..].as_mut_ptr().cast(), size as i32);
         }
@@ -108,8 +108,8 @@ impl TextArray {
     }
 }
 
-/// The bytes before the elements of an array of one dimension without NULL: size and dimensions,
-/// then length and lower bound.
+/// The bytes before the elements of a one-dimensional array without NULL: the ArrayType, then
+/// length and lower bound.
 const HEADER: usize = size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>();
 
 impl Encode for TextArray {
@@ -123,6 +123,6 @@ impl Encode for TextArray {
 }
 
 fn empty(element: pg_sys::Oid) -> pg_sys::Datum {
-    // SAFETY: returns an array.
+    // SAFETY: construct_empty_array returns a palloc'd array.
     pg_sys::Datum::from(unsafe { pg_sys::construct_empty_array(element) })
 }

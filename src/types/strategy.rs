@@ -1,5 +1,5 @@
-//! The strategy numbers of the operator classes of access method `simhash`. The SQL catalogue in
-//! `sql/` declares the operators by these numbers.
+//! The strategy numbers of the operator classes of the access method `simhash`, as the SQL
+//! catalogue in `sql/` declares them.
 
 /// `=`
 pub const EQUAL: u16 = 1;

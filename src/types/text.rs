@@ -1,7 +1,8 @@
-//! `text` as UTF-8, whatever the database's encoding.
+//! `text` as UTF-8 in a database of any encoding.
 //!
-//! In a UTF8 database nothing is copied but a toasted value. In another one PostgreSQL converts,
-//! both ways, and raises its own error for what cannot be converted, unless it is [`Shown`].
+//! In a UTF8 database only toasted values are copied. In another one PostgreSQL converts in both
+//! directions, and raises its own error for characters that it cannot convert, except in a
+//! [`Shown`].
 
 use std::borrow::Cow;
 
@@ -21,8 +22,8 @@ sql_type!(Text<'_>, "text");
 argument!(Text<'_>);
 result!(Text<'_>);
 
-/// A `text` result that people read, such as a token: a character that the database's encoding
-/// lacks is escaped.
+/// A `text` result for display, such as a token: a character that the database's encoding lacks is
+/// escaped.
 pub struct Shown(String);
 
 sql_type!(Shown, "text");
@@ -62,23 +63,23 @@ impl From<String> for Text<'_> {
     }
 }
 
-/// `bytes`, in the database's encoding, as UTF-8.
+/// Converts `bytes` from the database's encoding to UTF-8.
 ///
 /// # Safety
-/// The result lives as long as `bytes` or the memory context that is current now, whichever ends
-/// first.
+/// The result must not outlive `bytes` or the memory context that is current now.
 pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
-    // SAFETY: as this function's.
+    // SAFETY: the caller keeps `bytes` and the current memory context while the result is used.
     unsafe { encoding::from_server(bytes) }.unwrap_or_else(|error| raise_not_utf8(error))
 }
 
-/// What `read` makes of a text. Copies that were detoasted or converted are freed, so that the
-/// texts of many rows can be read in one memory context.
+/// The result of `read` for a text. Detoasted and converted copies are freed, so that the texts of
+/// many rows can be read in one memory context.
 ///
 /// # Safety
-/// `datum` has the representation of text. It lives until this returns.
+/// `datum` has the representation of text, is not NULL, and stays valid until this returns.
 pub unsafe fn with_text<T>(datum: pg_sys::Datum, read: impl FnOnce(&str) -> T) -> T {
-    // SAFETY: as this function's; what is not the bytes themselves is a copy that nobody else has.
+    // SAFETY: `datum` outlives this call. A text at another address is a palloc'd copy of this
+    // function's own.
     unsafe {
         with_packed_bytes(datum, |bytes| {
             let text = server_to_utf8(bytes);
@@ -93,8 +94,8 @@ pub unsafe fn with_text<T>(datum: pg_sys::Datum, read: impl FnOnce(&str) -> T) -
 
 impl Decode for Text<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; a type with the representation of text serves as well. A
-        // detoasted copy lives in the memory context of the call, as arguments do.
+        // SAFETY: `datum` has the representation of text. A copy lives in the memory context of the
+        // call, as arguments do.
         Text(Cow::Borrowed(unsafe { server_to_utf8(packed_bytes(datum)) }))
     }
 }
@@ -105,7 +106,7 @@ impl Encode for Text<'_> {
     }
 }
 
-// SAFETY: the elements of a text[] are text datums that live as long as the array does.
+// SAFETY: the elements of a text[] are text datums that live as long as the array.
 unsafe impl UnboxDatum for Text<'_> {
     type As<'src>
         = Text<'src>
@@ -115,7 +116,7 @@ unsafe impl UnboxDatum for Text<'_> {
     where
         Self: 'src,
     {
-        // SAFETY: as above; the array yields only elements that are not NULL.
+        // SAFETY: the datum is a text, and not NULL: the array yields only such elements.
         unsafe { Text::decode(datum.sans_lifetime()) }
     }
 }

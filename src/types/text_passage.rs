@@ -1,9 +1,9 @@
-//! `text_passage`: a text, with how many words in a row another has to have of it, and how both are
-//! cut into words.
+//! `text_passage`: a text, the number of consecutive words that another text must share with it,
+//! and the config that cuts both into words.
 //!
-//! On disk: the number of words and the length of the config (four bytes each), both
-//! little-endian, the config's canonical form, and the text, both in UTF-8. In text, the beginning
-//! of the text and the number: `<The quick brown fox...,25>`. There is no way back.
+//! On disk: the number of words and the length of the config (four bytes each), both little-endian,
+//! then the config's canonical form and the text, both in UTF-8. In text: the beginning of the text
+//! and the number, `<The quick brown fox...,25>`. This form cannot be read back.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ use super::near_text::shown_text;
 use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
 use crate::error::raise;
 
-/// A text whose passages are looked for in others.
+/// A text whose passages are searched for in others.
 pub struct TextPassage<'a> {
-    /// 5 to 10,000.
+    /// From 5 to 10,000.
     pub words: u32,
     /// The config's canonical form.
     pub config: Cow<'a, str>,
@@ -30,7 +30,7 @@ sql_type!(TextPassage<'_>, "text_passage");
 argument!(TextPassage<'_>);
 result!(TextPassage<'_>);
 
-/// The least number of tokens of a passage. Raises 22023 if it is none.
+/// The least number of tokens of a passage. Raises 22023 if `words` is out of range.
 pub fn checked_words(words: i32) -> usize {
     usize::try_from(words).ok().filter(|words| WORDS.contains(words)).unwrap_or_else(|| {
         raise(
@@ -46,7 +46,7 @@ pub fn checked_words(words: i32) -> usize {
 }
 
 impl<'a> TextPassage<'a> {
-    /// Reads the form on disk. `None` for bytes that are no text_passage.
+    /// Reads the form on disk. `None` if the bytes are not a valid text_passage.
     fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (words, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -69,16 +69,16 @@ impl<'a> TextPassage<'a> {
         parse(&self.config)
     }
 
-    /// What `read` makes of a value. A detoasted copy is freed after it.
+    /// The result of `read` for a value. A detoasted copy is freed afterwards.
     ///
     /// # Safety
-    /// `datum` is a text_passage, not NULL. It lives until this returns.
+    /// `datum` is a text_passage, not NULL, and stays valid until this returns.
     pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(TextPassage<'_>) -> T) -> T {
-        // SAFETY: as this function's; the type is of variable length.
+        // SAFETY: `datum` is a text_passage, which has a varlena header, and outlives this call.
         unsafe { with_packed_bytes(datum, |bytes| read(TextPassage::sound(bytes))) }
     }
 
-    /// The text form, as a near_text has one.
+    /// The text form, in the format of a near_text.
     pub fn to_text(&self) -> String {
         shown_text(&self.text, &self.words.to_string(), &self.config)
     }
@@ -86,7 +86,7 @@ impl<'a> TextPassage<'a> {
 
 impl Decode for TextPassage<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as the trait's; the type is of variable length.
+        // SAFETY: `datum` is a text_passage, which has a varlena header.
         TextPassage::sound(unsafe { packed_bytes(datum) })
     }
 }

@@ -1,5 +1,5 @@
-//! A row's address (TID) as one number, as the index stores it: the number of the heap's page times
-//! 65536, plus the row's place on that page. Numbers are ordered as TIDs are.
+//! Row addresses (TIDs) as the numbers that the index stores: the heap's block number times 65536,
+//! plus the row's offset number. The numbers have the order of the TIDs.
 
 use pgrx::pg_sys;
 
@@ -18,13 +18,13 @@ pub fn unpack(tid: u64) -> pg_sys::ItemPointerData {
     }
 }
 
-/// The page's number and the row's place on the page, of a packed TID.
+/// The block number and offset number of a packed TID.
 #[inline]
 pub fn parts(tid: u64) -> (u32, u16) {
     ((tid >> 16) as u32, tid as u16)
 }
 
-/// The number of the page that a TID is on.
+/// The block number of a TID.
 #[inline]
 pub fn page(tid: &pg_sys::ItemPointerData) -> u32 {
     u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)

@@ -1,5 +1,5 @@
-//! The widths of fingerprints, and how values of a width are read and made where it is known only
-//! at run time.
+//! The widths of fingerprints, with readers and writers for code that learns the width only at run
+//! time.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -13,7 +13,7 @@ use super::fingerprint128::Fp128;
 use super::fingerprint256::Fp256;
 use crate::catalog::Schema;
 
-/// How many bits a fingerprint has.
+/// The number of bits of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     Bits64,
@@ -30,9 +30,10 @@ impl Width {
         }
     }
 
-    /// The greatest distance of near-duplicates, by which `~=` goes. At 64 bits: Manku, Jain, Das
-    /// Sarma, WWW 2007, section 1. At 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash). At 256
-    /// bits: the threshold of PDQ, a hash of images (ThreatExchange, Facebook 2019).
+    /// The greatest distance at which two fingerprints are near-duplicates for `~=`. At 64 bits:
+    /// Manku, Jain, Das Sarma, WWW 2007, section 1. At 128 bits: Zhang, Sheng, Zhang, Yang 2020
+    /// (E-Simhash). At 256 bits: the threshold of PDQ, a hash of images (ThreatExchange, Facebook
+    /// 2019).
     pub const fn near(self) -> u32 {
         match self {
             Width::Bits64 => 3,
@@ -53,14 +54,14 @@ impl Width {
         }
     }
 
-    /// A stored fingerprint, as one of as many bits.
+    /// A stored fingerprint as a type `F` of the same width.
     ///
     /// # Safety
-    /// `datum` is a fingerprint of this width, or of a type with its representation (bigint, uuid),
-    /// not NULL.
+    /// `datum` is a fingerprint of this width, or of a type with the same representation (bigint,
+    /// uuid), and not NULL.
     #[inline]
     pub unsafe fn fingerprint<F: Fingerprint>(self, datum: pg_sys::Datum) -> F {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` has the representation of a fingerprint of this width.
         unsafe {
             match self {
                 Width::Bits64 => same(Fp64::decode(datum).0),
@@ -70,13 +71,13 @@ impl Width {
         }
     }
 
-    /// A stored ball, as one of as many bits.
+    /// A stored ball with a centre of type `F`, of the same width.
     ///
     /// # Safety
-    /// `datum` is a ball of this width, not NULL.
+    /// `datum` is a ball of this width and not NULL.
     #[inline]
     pub unsafe fn ball<F: Fingerprint>(self, datum: pg_sys::Datum) -> Ball<F> {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` is a ball of this width.
         unsafe {
             match self {
                 Width::Bits64 => Ball64::decode(datum).map(same),
@@ -86,13 +87,13 @@ impl Width {
         }
     }
 
-    /// A stored fingerprint.
+    /// A stored fingerprint as a code.
     ///
     /// # Safety
     /// As [`Width::fingerprint`].
     #[inline]
     pub unsafe fn code(self, datum: pg_sys::Datum) -> Code {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` has the representation of a fingerprint of this width.
         unsafe {
             match self {
                 Width::Bits64 => Code::new(Fp64::decode(datum).0),
@@ -102,12 +103,12 @@ impl Width {
         }
     }
 
-    /// A stored ball.
+    /// A stored ball with a code as its centre.
     ///
     /// # Safety
     /// As [`Width::ball`].
     pub unsafe fn ball_code(self, datum: pg_sys::Datum) -> Ball<Code> {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` is a ball of this width.
         unsafe {
             match self {
                 Width::Bits64 => Ball64::decode(datum).map(Code::new),
@@ -117,7 +118,7 @@ impl Width {
         }
     }
 
-    /// A fingerprint as its type stores it.
+    /// Encodes a fingerprint as the type of this width.
     pub fn fingerprint_datum(self, fp: Code) -> pg_sys::Datum {
         match self {
             Width::Bits64 => Fp64(fp.fingerprint()).encode(),
@@ -126,7 +127,7 @@ impl Width {
         }
     }
 
-    /// A ball as its type stores it.
+    /// Encodes a ball as the type of this width.
     pub fn ball_datum(self, ball: Ball<Code>) -> pg_sys::Datum {
         match self {
             Width::Bits64 => ball.map(|center| center.fingerprint::<u64>()).encode(),
@@ -136,7 +137,7 @@ impl Width {
     }
 }
 
-/// A fingerprint as one of another type with as many bits.
+/// Converts a fingerprint to another type of the same width.
 #[inline(always)]
 fn same<A: Fingerprint, B: Fingerprint>(fp: A) -> B {
     debug_assert_eq!(A::BITS, B::BITS);
