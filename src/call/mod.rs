@@ -1,6 +1,5 @@
-//! A call from SQL: what its call site keeps, what an aggregate's state is, which statement fired a
-//! trigger, how it is cancelled, which settings parts of it have, what it shares with parallel
-//! workers.
+//! The context of a call from SQL: data kept at its call site, aggregate states, the statement that
+//! fired a trigger, cancellation, settings for a part of the call, and parallel workers.
 
 mod aggregate;
 pub mod parallel;
@@ -17,19 +16,19 @@ use pgrx::{Internal, pg_sys};
 
 use crate::memory;
 
-/// What an `internal` argument points to; null where there is none.
+/// The pointer in an `internal` argument; null if the argument is NULL.
 pub fn pointer<T>(argument: Internal) -> *mut T {
     argument.unwrap().map_or(std::ptr::null_mut(), pg_sys::Datum::cast_mut_ptr)
 }
 
-/// What fired a trigger, if the call is one of a trigger.
+/// The data of a trigger call; `None` if the function was not called as a trigger.
 ///
 /// # Safety
-/// PostgreSQL passes the call; what it was fired by lives as long as the call.
+/// PostgreSQL passes the call, and its context outlives the result.
 pub unsafe fn trigger_data<'a>(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<&'a pg_sys::TriggerData> {
-    // SAFETY: the context of a call by the trigger manager is a TriggerData.
+    // SAFETY: `fcinfo` is valid, and a context with this node tag is a TriggerData.
     unsafe {
         let context = (*fcinfo).context.as_ref()?;
         let is_one = context.type_ == pg_sys::NodeTag::T_TriggerData;
@@ -37,7 +36,8 @@ pub unsafe fn trigger_data<'a>(
     }
 }
 
-/// Lets a long computation be cancelled: raises PostgreSQL's ERROR when the query has been.
+/// A check for interrupts for long computations: it raises PostgreSQL's ERROR if the query was
+/// cancelled.
 pub fn interrupts() -> impl FnMut() {
     memory::prepare();
     || {

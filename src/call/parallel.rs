@@ -1,5 +1,5 @@
-//! What parallel operations have in common: chunks of shared memory under keys, and the statement
-//! that workers show.
+//! Shared parts of parallel operations: chunks of shared memory under keys, queues to the leader,
+//! and the statement that workers show.
 
 use std::ffi::{CStr, c_char, c_long};
 
@@ -7,12 +7,12 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error::raise;
 
-/// Tells a new context how much memory chunks of these keys and sizes will need.
+/// Adds the chunks' keys and sizes to the memory estimate of a new context.
 ///
 /// # Safety
-/// The context's memory is not made yet.
+/// The context exists, and InitializeParallelDSM has not been called for it.
 pub unsafe fn estimate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, usize)]) {
-    // SAFETY: as this function's.
+    // SAFETY: the caller's context exists.
     unsafe {
         let estimator = &mut (*context).estimator;
         for &(_, bytes) in chunks {
@@ -23,12 +23,12 @@ pub unsafe fn estimate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, us
     }
 }
 
-/// Makes the chunks. They are to be filled before workers are launched.
+/// Allocates the chunks. They must be filled before workers are launched.
 ///
 /// # Safety
-/// The context's memory was made after [`estimate`] with the same chunks.
+/// The context's memory was initialised after [`estimate`] was called with the same chunks.
 pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, usize)]) {
-    // SAFETY: every chunk was estimated.
+    // SAFETY: the segment exists, and the estimate contains every chunk.
     unsafe {
         let toc = (*context).toc;
         for &(key, bytes) in chunks {
@@ -37,68 +37,69 @@ pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, us
     }
 }
 
-/// Where the chunk with a key is.
+/// The address of the chunk with a key.
 ///
 /// # Safety
-/// It is there, and of this type.
+/// A chunk with that key exists and holds values of type `T`.
 pub unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
-    // SAFETY: as this function's.
+    // SAFETY: the table of contents has this key.
     unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
 }
 
-/// Fills a chunk.
+/// Copies values into a chunk.
 ///
 /// # Safety
-/// It has room for as many.
+/// The chunk at `to` has room for the values of `from`.
 pub unsafe fn copy<T: Copy>(from: &[T], to: *mut T) {
-    // SAFETY: as this function's.
+    // SAFETY: `to` has room for them, and shared memory does not overlap `from`.
     unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) }
 }
 
-/// The statement that workers show in pg_stat_activity.
+/// The statement that workers are to show in pg_stat_activity.
 pub fn current_query() -> &'static CStr {
-    // SAFETY: NULL or the statement's text, which outlives it.
+    // SAFETY: the pointer is null or the current statement's text, which lives as long as that
+    // statement.
     unsafe {
         let query = pg_sys::debug_query_string;
         if query.is_null() { c"" } else { CStr::from_ptr(query) }
     }
 }
 
-/// Shows the leader's statement as this worker's.
+/// Shows the leader's statement as this worker's in pg_stat_activity.
 ///
 /// # Safety
-/// The statement is in shared memory that the worker is attached to until its end.
+/// `query` ends with NUL and is in shared memory to which the worker is attached until it exits.
 pub unsafe fn show_query(query: *const c_char) {
-    // SAFETY: as this function's.
+    // SAFETY: `query` stays valid until the worker exits.
     unsafe {
         pg_sys::debug_query_string = query;
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
     }
 }
 
-/// The most bytes of a context's memory. Where no segment is left, PostgreSQL takes private memory
-/// instead, of which it allocates no more at once.
+/// The maximal size of a context's memory. If no segment is available, PostgreSQL uses private
+/// memory instead, and palloc allocates at most this at once (MaxAllocSize).
 const MOST_BYTES: usize = 0x3fff_ffff;
 
-/// What a context's memory has beside its chunks, more than enough for some workers.
+/// An upper bound for the context's memory beside its chunks, for a moderate number of workers.
 const OTHER_BYTES: usize = 1 << 20;
 
-/// Whether a context can have so many bytes for its chunks, as far as one can know beforehand:
-/// PostgreSQL raises an ERROR where they cannot be had. Half of what is free is left to others, who
-/// may ask at the same time.
+/// Whether a context can probably have so many bytes for its chunks. It is checked beforehand,
+/// because PostgreSQL raises an ERROR if the memory is not available. Half of the free memory is
+/// left to other processes, which may request memory at the same time.
 pub fn has_room(bytes: usize) -> bool {
     let bytes = bytes.saturating_add(OTHER_BYTES);
     bytes < MOST_BYTES && bytes < free_shared_memory() / 2
 }
 
-/// What is free of the file system that segments are made in. In containers that is often 64 MB.
+/// The free space of the file system of shared memory segments, which is often 64 MB in containers.
 #[cfg(target_os = "linux")]
 fn free_shared_memory() -> usize {
     // SAFETY: reads a setting.
     if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
         return usize::MAX;
     }
-    // SAFETY: zeros are a valid statvfs, which the call fills.
+    // SAFETY: an all-zero statvfs is valid, and the call fills it in.
     let (status, file_system) = unsafe {
         let mut file_system: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(c"/dev/shm".as_ptr(), &mut file_system), file_system)
@@ -115,11 +116,12 @@ fn free_shared_memory() -> usize {
     usize::MAX
 }
 
-/// Launches workers of a function of this library, if some are available, on behalf of a function
-/// that a query called. `fill` fills the chunks before, of these keys and sizes.
+/// Launches workers that run a function of this library, for a function that a query called.
+/// `chunks` are keys and sizes; `fill` fills the chunks before the launch. `None` if no worker
+/// starts.
 ///
 /// # Safety
-/// The function is an entry point of workers, and `fill` keeps to the sizes.
+/// `function` is an entry point for parallel workers, and `fill` writes no more than the sizes.
 pub unsafe fn launch(
     function: &CStr,
     workers: usize,
@@ -131,8 +133,8 @@ pub unsafe fn launch(
         pgrx::debug1!("simhash: no parallel workers, for lack of {bytes} bytes to share");
         return None;
     }
-    // SAFETY: as this function's. A function called by a query is in a transaction with an active
-    // snapshot; the calls are in the order that access/parallel.h asks for.
+    // SAFETY: a function called by a query is in a transaction with an active snapshot, and the
+    // calls are in the order that access/transam/README.parallel describes.
     unsafe {
         pg_sys::EnterParallelMode();
         let library = c"$libdir/pg_simhash".as_ptr();
@@ -156,17 +158,18 @@ pub unsafe fn launch(
     }
 }
 
-/// Waits for a message of a worker, or for any other reason to go on. `expected` says whether all
-/// workers are known to have started: one that does not is an ERROR, so nobody waits for it.
+/// Waits for a message of a worker, or until the latch is set for another reason. `expected`:
+/// whether all workers are known to have started. A worker that fails to start raises an ERROR, so
+/// the leader does not wait for it for ever. `patience` is a timeout in milliseconds.
 ///
 /// # Safety
-/// The context exists.
+/// The context exists, and its workers were launched.
 pub unsafe fn wait(
     context: *mut pg_sys::ParallelContext,
     expected: &mut bool,
     patience: Option<c_long>,
 ) {
-    // SAFETY: as this function's. The latch is this process's own.
+    // SAFETY: the context exists, and the latch is this process's own.
     unsafe {
         if !std::mem::replace(expected, true) {
             pg_sys::WaitForParallelWorkersToAttach(context);
@@ -180,33 +183,33 @@ pub unsafe fn wait(
     }
 }
 
-/// By which workers tell the leader something: a queue for each, in the chunk with a key.
+/// Queues in which workers send messages to the leader: one per worker, in the chunk with this key.
 #[derive(Clone, Copy)]
 pub struct Queues {
     pub key: u64,
-    /// The bytes of a queue.
+    /// The size of a queue in bytes.
     pub bytes: usize,
 }
 
-/// A worker, as the leader hears of it.
+/// The leader's view of a worker.
 pub struct Speaker {
     pub queue: *mut pg_sys::shm_mq_handle,
-    /// Whether its last message has come.
+    /// Whether the worker's last message has been received.
     pub finished: bool,
 }
 
 impl Queues {
-    /// The chunk's key and size, for so many workers.
+    /// The chunk's key and size for this number of workers.
     pub const fn chunk(self, workers: usize) -> (u64, usize) {
         (self.key, workers * self.bytes)
     }
 
-    /// Makes the queues, of which this process receives.
+    /// Creates the queues, with this process as the receiver.
     ///
     /// # Safety
-    /// The chunk is there, and nobody has the queues yet.
+    /// The chunk exists, and no process is attached to the queues yet.
     pub unsafe fn make(self, toc: *mut pg_sys::shm_toc, workers: usize) {
-        // SAFETY: as this function's.
+        // SAFETY: the chunk has room for the queues of all workers, and no process uses them yet.
         unsafe {
             for worker in 0..workers {
                 let queue = pg_sys::shm_mq_create(self.at(toc, worker).cast(), self.bytes);
@@ -215,21 +218,21 @@ impl Queues {
         }
     }
 
-    /// Where a worker's queue is.
+    /// The address of a worker's queue.
     ///
     /// # Safety
-    /// The chunk is there, for more workers than that.
+    /// The chunk exists and has more queues than `worker`.
     unsafe fn at(self, toc: *mut pg_sys::shm_toc, worker: usize) -> *mut pg_sys::shm_mq {
-        // SAFETY: as this function's.
+        // SAFETY: the chunk has a queue with this number.
         unsafe { find::<u8>(toc, self.key).add(worker * self.bytes).cast() }
     }
 
-    /// The workers that were launched.
+    /// The workers that were launched, with their queues attached.
     ///
     /// # Safety
-    /// The queues were made in this context.
+    /// The queues were created in this context, and its workers were launched.
     pub unsafe fn speakers(self, context: *mut pg_sys::ParallelContext) -> Vec<Speaker> {
-        // SAFETY: as this function's.
+        // SAFETY: the context has a handle and a queue for each launched worker.
         unsafe {
             let speaker = |worker| {
                 let handle = (*(*context).worker.add(worker)).bgwhandle;
@@ -241,16 +244,18 @@ impl Queues {
         }
     }
 
-    /// This worker's queue.
+    /// Attaches this worker to its queue, as the sender.
     ///
     /// # Safety
-    /// This process is a worker, and stays attached to the segment while it has the queue.
+    /// This process is a parallel worker, and stays attached to the segment while it uses the
+    /// queue.
     pub unsafe fn of_worker(
         self,
         toc: *mut pg_sys::shm_toc,
         segment: *mut pg_sys::dsm_segment,
     ) -> *mut pg_sys::shm_mq_handle {
-        // SAFETY: as this function's.
+        // SAFETY: this process is a worker of the context, so the chunk has a queue with its
+        // number.
         unsafe {
             let queue = self.at(toc, pg_sys::ParallelWorkerNumber as usize);
             pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
@@ -259,12 +264,12 @@ impl Queues {
     }
 }
 
-/// Ends a context whose workers have finished.
+/// Waits for all workers to finish, and ends the context.
 ///
 /// # Safety
-/// The context exists, and the queues are not used any more.
+/// The context exists, and the queues are not used afterwards.
 pub unsafe fn end(context: *mut pg_sys::ParallelContext, speakers: &[Speaker]) {
-    // SAFETY: as this function's.
+    // SAFETY: the context exists, and the queues are attached.
     unsafe {
         speakers.iter().for_each(|speaker| pg_sys::shm_mq_detach(speaker.queue));
         pg_sys::WaitForParallelWorkersToFinish(context);
@@ -272,17 +277,17 @@ pub unsafe fn end(context: *mut pg_sys::ParallelContext, speakers: &[Speaker]) {
     }
 }
 
-/// The next message of a worker, if it has come. It lives until the next one is asked for. Raises
-/// the worker's error if it has ended.
+/// The next message of a worker, if one has arrived. Raises the worker's error if it has exited.
 ///
 /// # Safety
-/// The context exists, and the queue.
+/// The context exists, and the queue is attached. The message must not be used after the next call
+/// for the same queue.
 pub unsafe fn received<'a>(
     context: *mut pg_sys::ParallelContext,
     queue: *mut pg_sys::shm_mq_handle,
 ) -> Option<&'a [u8]> {
     let (mut bytes, mut data) = (0, std::ptr::null_mut());
-    // SAFETY: as this function's.
+    // SAFETY: the queue is attached. On success, `data` points to that many bytes.
     unsafe {
         match pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) {
             pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
@@ -297,17 +302,17 @@ pub unsafe fn received<'a>(
     }
 }
 
-/// Raises an error of a worker.
+/// Raises an ERROR about a parallel worker.
 pub fn lost(what: &str) -> ! {
     raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("a parallel worker {what}"), "")
 }
 
-/// Ends parallel mode.
+/// Destroys the context and leaves parallel mode.
 ///
 /// # Safety
-/// No worker runs.
+/// The context exists, and no worker runs.
 pub unsafe fn disband(context: *mut pg_sys::ParallelContext) {
-    // SAFETY: as this function's.
+    // SAFETY: the context exists, and none of its workers runs.
     unsafe {
         pg_sys::DestroyParallelContext(context);
         pg_sys::ExitParallelMode();

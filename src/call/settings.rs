@@ -1,13 +1,13 @@
-//! Settings for a part of a call.
+//! Settings in effect during part of a call.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
-/// Runs something with other settings. An ERROR restores them when its (sub)transaction aborts.
+/// Calls `run` with other settings. If it raises an ERROR, the abort of the (sub)transaction
+/// restores them.
 pub fn with_settings<T>(settings: &[(&CStr, &CStr)], run: impl FnOnce() -> T) -> T {
-    // SAFETY: the level of settings is ended, here or by the abort of the transaction; values are
-    // copied.
+    // SAFETY: this function or the transaction's abort ends the nest level. Values are copied.
     unsafe {
         let level = pg_sys::NewGUCNestLevel();
         for (name, value) in settings {

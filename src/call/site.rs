@@ -1,17 +1,17 @@
-//! What a call site keeps from row to row.
+//! Data that a call site keeps from row to row.
 
 use pgrx::{PgMemoryContexts, pg_sys};
 
-/// What the call site keeps: made at the first row, and again when `serves` says that it was made
-/// for another key than this row's. A call site must always ask for the same type.
+/// The call site's data. It is made at the first row, and again if `serves` returns false: it was
+/// made for another key. A call site must always use the same types.
 pub fn keep<'a, K, T>(
     fcinfo: pg_sys::FunctionCallInfo,
     serves: impl FnOnce(&K) -> bool,
     make: impl FnOnce() -> (K, T),
 ) -> &'a mut T {
-    // SAFETY: PostgreSQL passes a valid call; fn_extra is ours alone, and what it points to lives
-    // as long as fn_mcxt, which outlives the call. No two references exist: a function does not
-    // call itself.
+    // SAFETY: PostgreSQL passes a valid call. Only this module uses fn_extra, which points into
+    // fn_mcxt and so outlives the call. There is only one reference: a function does not call
+    // itself.
     unsafe {
         let flinfo = (*fcinfo).flinfo;
         if flinfo.is_null() {
@@ -29,8 +29,8 @@ pub fn keep<'a, K, T>(
     }
 }
 
-/// As [`keep`], but from a call site's second call on: the first makes nothing, for PostgreSQL
-/// calls some functions without a call site that lasts (index_recheck_constraint).
+/// As [`keep`], but from the second call on; the first call makes nothing. PostgreSQL calls some
+/// functions with a call site that is used once (index_recheck_constraint).
 pub fn keep_later<'a, K, T>(
     fcinfo: pg_sys::FunctionCallInfo,
     serves: impl FnOnce(&K) -> bool,
@@ -38,7 +38,7 @@ pub fn keep_later<'a, K, T>(
 ) -> Option<&'a mut T> {
     static CALLED: u8 = 0;
     let called: *mut std::ffi::c_void = (&raw const CALLED).cast_mut().cast();
-    // SAFETY: as `keep`. The mark is only compared; it is no address that palloc returns.
+    // SAFETY: as in `keep`. The mark is only compared; palloc never returns its address.
     unsafe {
         let flinfo = (*fcinfo).flinfo;
         if flinfo.is_null() || (*flinfo).fn_extra.is_null() {

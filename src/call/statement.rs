@@ -1,53 +1,56 @@
-//! A statement, as long as it runs.
+//! Identity of a running statement.
 
 use std::ffi::c_void;
 
 use pgrx::pg_sys;
 
-/// The statement that writes a row: the memory in which the executor has set it up.
+/// The statement that writes a row, identified by the memory context in which the executor set it
+/// up.
 ///
-/// In that memory it looks up the functions of triggers (ExecCallTriggerFunc calls fmgr_info before
-/// it changes to the row's memory) and describes indexes (makeIndexInfo), those of partitions to
-/// which rows are routed too (ExecInitPartitionInfo). It is the plan's es_query_cxt. COPY and the
-/// worker of a subscription have no plan: there it is the one in which they call the executor, and
-/// which they come back to for each row. Statements that triggers run have memory of their own.
+/// In that context the executor looks up trigger functions: ExecCallTriggerFunc calls fmgr_info
+/// before it switches to the per-tuple context. It also describes indexes there (makeIndexInfo),
+/// including those of partitions to which rows are routed (ExecInitPartitionInfo). For a plan it is
+/// es_query_cxt. COPY and a subscription's worker have no plan: for them it is the context in which
+/// they call the executor, and to which they return for each row. Statements run by triggers have
+/// contexts of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct StatementId(pg_sys::MemoryContext);
 
 impl StatementId {
     /// # Safety
-    /// PostgreSQL passes the call of a trigger.
+    /// PostgreSQL passes the call of a trigger function.
     pub unsafe fn of_trigger(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: a trigger call has an flinfo.
         StatementId(unsafe { (*(*fcinfo).flinfo).fn_mcxt })
     }
 
     /// # Safety
-    /// The executor's, of an index that rows are put into.
+    /// `info` is the executor's, for an index into which rows are inserted.
     pub unsafe fn of_index(info: *mut pg_sys::IndexInfo) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `info` is a valid IndexInfo.
         StatementId(unsafe { (*info).ii_Context })
     }
 
     /// # Safety
-    /// The executor's, and started.
+    /// `query` is the executor's, after ExecutorStart.
     pub unsafe fn of_query(query: *mut pg_sys::QueryDesc) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: a started query has an estate.
         StatementId(unsafe { (*(*query).estate).es_query_cxt })
     }
 
-    /// Of the argument with which a function is called at the statement's end.
+    /// The statement, from the argument of the callback that runs when it ends.
     pub fn ended(memory: *mut c_void) -> Self {
         StatementId(memory.cast())
     }
 
-    /// Calls a function when the statement ends, with its memory for the argument.
+    /// Registers a callback for the end of the statement. Its argument is the statement's memory
+    /// context.
     ///
     /// # Safety
-    /// The statement runs; the function may be called while the process ends.
+    /// The statement is running. `then` may also be called while the process exits.
     pub unsafe fn at_end(self, then: unsafe extern "C-unwind" fn(*mut c_void)) {
-        // SAFETY: the callback's record lives in the memory whose end it waits for.
+        // SAFETY: the callback's record is allocated in the context that it is registered with.
         unsafe {
             let bytes = size_of::<pg_sys::MemoryContextCallback>();
             let record =
@@ -62,8 +65,8 @@ impl StatementId {
     }
 }
 
-/// How many triggers deep this call is.
+/// The nesting depth of triggers at this call.
 pub fn trigger_depth() -> i32 {
-    // SAFETY: a function of PostgreSQL's without arguments.
+    // SAFETY: pg_trigger_depth takes no arguments.
     unsafe { pgrx::direct_function_call(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
 }

@@ -7,7 +7,7 @@ pub fn valid(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     (oid != pg_sys::InvalidOid).then_some(oid)
 }
 
-/// A row of a system cache, while it is held. `F` is the struct of the catalogue's fixed columns.
+/// A pinned row of a system cache. `F` is the struct of the catalogue's fixed columns.
 pub struct Row<F> {
     cache: i32,
     tuple: pg_sys::HeapTuple,
@@ -18,34 +18,36 @@ impl<F> std::ops::Deref for Row<F> {
     type Target = F;
 
     fn deref(&self) -> &F {
-        // SAFETY: the row is held, and is one of `F`'s catalogue: the promise of those who made it.
+        // SAFETY: the row is pinned, and belongs to `F`'s catalogue, as the caller of `row`
+        // guarantees.
         unsafe { &*self.form }
     }
 }
 
 impl<F> Row<F> {
-    /// A column beyond the fixed ones, `None` for NULL. It is valid while the row is held.
+    /// A column beyond the fixed ones; `None` for NULL. The datum is valid while the row is pinned.
     pub fn column(&self, number: u32) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: the row is held; the column is its catalogue's.
+        // SAFETY: the row is pinned, and the column belongs to its catalogue.
         let value =
             unsafe { pg_sys::SysCacheGetAttr(self.cache, self.tuple, number as _, &mut is_null) };
         (!is_null).then_some(value)
     }
 }
 
-/// What `read` makes of the row with that key, `None` if there is no row. The row is released
-/// after.
+/// The result of `read` for the row with that key; `None` if there is no row. The row is released
+/// afterwards.
 ///
 /// # Safety
-/// In a transaction. The cache has one key, of the datum's type, and `F` is its catalogue's struct.
+/// A transaction is in progress. The cache has one key, of the datum's type, and `F` is its
+/// catalogue's struct.
 pub unsafe fn row<F, T>(
     cache: pg_sys::SysCacheIdentifier::Type,
     key: impl Into<pg_sys::Datum>,
     read: impl FnOnce(&Row<F>) -> T,
 ) -> Option<T> {
     let cache = cache as i32;
-    // SAFETY: as this function's; a tuple is valid until it is released.
+    // SAFETY: the cache has one key of this type; the tuple is valid until it is released.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(cache, key.into());
         if tuple.is_null() {
@@ -57,18 +59,18 @@ pub unsafe fn row<F, T>(
     }
 }
 
-/// What `read` makes of each row whose first keys are these.
+/// The results of `read` for all rows whose first keys are these.
 ///
 /// # Safety
-/// In a transaction. The cache has as many keys or more, of these types, and `F` is its catalogue's
-/// struct.
+/// A transaction is in progress. The cache has at least as many keys, of these types, and `F` is
+/// its catalogue's struct.
 pub unsafe fn rows<F, T>(
     cache: pg_sys::SysCacheIdentifier::Type,
     keys: &[pg_sys::Datum],
     read: impl FnMut(&F) -> T,
 ) -> Vec<T> {
     let key = |place: usize| keys.get(place).copied().unwrap_or(pg_sys::Datum::null());
-    // SAFETY: as this function's; a list of tuples is valid until it is released.
+    // SAFETY: the cache has keys of these types; the list's tuples are valid until it is released.
     unsafe {
         let list =
             pg_sys::SearchSysCacheList(cache as i32, keys.len() as i32, key(0), key(1), key(2));
@@ -85,15 +87,15 @@ pub unsafe fn rows<F, T>(
 /// The OID of the row with these keys.
 ///
 /// # Safety
-/// In a transaction. The cache has as many keys, of these types, and `column` is its catalogue's
-/// column of OIDs.
+/// A transaction is in progress. The cache has exactly these keys' types, and `column` is the
+/// number of its catalogue's OID column.
 pub unsafe fn oid(
     cache: pg_sys::SysCacheIdentifier::Type,
     column: u32,
     keys: &[pg_sys::Datum],
 ) -> Option<pg_sys::Oid> {
     let key = |place: usize| keys.get(place).copied().unwrap_or(pg_sys::Datum::null());
-    // SAFETY: as this function's.
+    // SAFETY: the cache has these keys and this column of OIDs.
     valid(unsafe {
         pg_sys::GetSysCacheOid(cache as i32, column as _, key(0), key(1), key(2), key(3))
     })

@@ -1,4 +1,4 @@
-//! Which tables are above and below a table, by inheritance or as partitions.
+//! Ancestors and descendants of a table, by inheritance or partitioning.
 
 use std::ffi::{CStr, CString};
 
@@ -7,7 +7,7 @@ use pgrx::{Array, FromDatum, PgList, PgRelation, pg_sys};
 use super::cache;
 use super::scan::{Scan, oid_is};
 
-// catalog/pg_inherits.h: the catalogue, its index by children, and columns.
+// catalog/pg_inherits.h: the catalogue, its index by children, and its columns.
 const INHERITS: u32 = 2611;
 const INHERITS_BY_CHILD: u32 = 2680;
 const CHILD: i32 = 1;
@@ -29,11 +29,11 @@ unsafe extern "C-unwind" {
     ) -> bool;
 }
 
-/// The table and everything below it. Each relation but the table gets the lock. Without a lock, a
-/// relation may be gone a moment later.
+/// The table and all its descendants. Every relation but the table itself is locked. Without a
+/// lock, a relation may be dropped at any moment.
 pub fn all_inheritors(table: pg_sys::Oid, lock: u32) -> Vec<pg_sys::Oid> {
     let lock = lock as pg_sys::LOCKMODE;
-    // SAFETY: a catalogue look-up, which returns a list of OIDs.
+    // SAFETY: a catalogue look-up in a transaction, which returns a list of OIDs.
     unsafe {
         let found = pg_sys::ffi::pg_guard_ffi_boundary(|| {
             find_all_inheritors(table, lock, std::ptr::null_mut())
@@ -42,22 +42,22 @@ pub fn all_inheritors(table: pg_sys::Oid, lock: u32) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// What is directly below the table. Nothing is locked, so a relation may be gone a moment later.
+/// The direct children of the table. Nothing is locked, so a relation may be dropped at any moment.
 pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-    // SAFETY: as in all_inheritors.
+    // SAFETY: a catalogue look-up in a transaction, which returns a list of OIDs.
     unsafe {
         let found = pg_sys::ffi::pg_guard_ffi_boundary(|| find_inheritance_children(table, lock));
         PgList::<pg_sys::Oid>::from_pg(found).iter_oid().collect()
     }
 }
 
-/// The names of the columns that some partition key of the table, or of a partition of its that is
-/// partitioned in turn, is made of: rows may move to another partition when one is set.
+/// The names of all columns in the partition key of the table or of a partition that is itself
+/// partitioned. Rows may move to another partition when such a column is updated.
 pub fn partition_columns(table: pg_sys::Oid) -> Vec<CString> {
     let mut names = Vec::new();
     for oid in all_inheritors(table, pg_sys::AccessShareLock) {
-        // SAFETY: a relation that is locked. It has as many columns as it says.
+        // SAFETY: the relation is locked, and has `natts` columns.
         unsafe {
             if pg_sys::get_rel_relkind(oid) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE {
                 continue;
@@ -86,14 +86,15 @@ struct Partitioned {
     strategy: u8,
 }
 
-/// The names of the columns of a table's own partition key, if it has no expressions, and columns
-/// are compared as their types have it by default. Then equal values lie in the same partition.
-/// `None` for another key, and for what is not partitioned.
+/// The names of the columns of a table's own partition key, if the key has no expressions and
+/// compares each column by its type's default operator class and the column's own deterministic
+/// collation. Then equal values are in the same partition. `None` for another key, and if the table
+/// is not partitioned.
 pub fn plain_partition_key(table: pg_sys::Oid) -> Option<Vec<CString>> {
     type Row = cache::Row<Partitioned>;
     let read = |row: &Row| {
         let column = |number| row.column(number);
-        // SAFETY: a vector of the catalogue is laid out as an array of its elements.
+        // SAFETY: a vector type has the layout of an array of its elements.
         let (columns, classes, collations) = unsafe {
             (
                 Array::<i16>::from_datum(column(PARTITION_COLUMNS)?, false)?,
@@ -110,7 +111,7 @@ pub fn plain_partition_key(table: pg_sys::Oid) -> Option<Vec<CString>> {
             columns.iter().zip(classes.iter()).zip(collations.iter())
         {
             let (number, class, collation) = (number?, class?, collation?);
-            // SAFETY: catalogue look-ups.
+            // SAFETY: catalogue look-ups in a transaction.
             unsafe {
                 let (mut declared, mut modifier, mut own) = Default::default();
                 if number <= 0 {
@@ -137,17 +138,17 @@ pub fn plain_partition_key(table: pg_sys::Oid) -> Option<Vec<CString>> {
         }
         Some(names)
     };
-    // SAFETY: the cache has one key, an OID, and the struct's columns are its catalogue's.
+    // SAFETY: the cache has one key, an OID, and `Partitioned` has its catalogue's first columns.
     unsafe { cache::row(pg_sys::SysCacheIdentifier::PARTRELID, table, read).flatten() }
 }
 
-/// Whether a column is of a partitioned table's own partition key.
+/// Whether a column is part of the partition key of this partitioned table itself.
 ///
 /// # Safety
-/// The relation is open.
+/// `relation` is open.
 unsafe fn divides(relation: pg_sys::Relation, column: pg_sys::AttrNumber) -> bool {
     let mut in_expression = false;
-    // SAFETY: as this function's. Sets have numbers that the least one is taken from.
+    // SAFETY: the relation is open. A set of columns counts from the least system column number.
     unsafe {
         let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
         let set = pg_sys::bms_make_singleton(bit);
@@ -157,10 +158,11 @@ unsafe fn divides(relation: pg_sys::Relation, column: pg_sys::AttrNumber) -> boo
     }
 }
 
-/// What the table inherits from, or is a partition of. A partition that is being detached counts.
+/// The direct parents of the table. A partition that is being detached still counts as a child.
 pub fn parents(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();
-    // SAFETY: the catalogue's own column and index, which is in the order of parents.
+    // SAFETY: the key is the catalogue's column, and the index is by child and then by sequence
+    // number.
     let mut scan = unsafe {
         let index = Some(pg_sys::Oid::from(INHERITS_BY_CHILD));
         Scan::of_catalogue(pg_sys::Oid::from(INHERITS), index, [oid_is(CHILD, table)])
@@ -172,8 +174,8 @@ pub fn parents(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     parents
 }
 
-/// Whether an index is only the parent of its partitions' indexes: it has no pages.
+/// Whether an index is a partitioned index, which has no pages of its own.
 pub fn is_partitioned(index: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { pg_sys::get_rel_relkind(index) as u8 == pg_sys::RELKIND_PARTITIONED_INDEX }
 }

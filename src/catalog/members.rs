@@ -1,13 +1,13 @@
-//! The extension's own objects, whatever schema they live in.
+//! The extension's own objects, in whatever schema they are.
 //!
-//! Invariant: a function is taken for ours only if pg_depend says that it is a member of the
-//! extension and if its language is C. The caller compares its symbol and its signature with those
-//! that our SQL script gives it. A name, a schema, `prosrc` or membership alone prove nothing:
-//! anybody may give names, whoever may create functions in the schema may choose `prosrc`, and the
-//! extension's owner may add members. Only a superuser creates functions in C.
+//! Invariant: a function counts as ours only if pg_depend says that it is a member of the extension
+//! and if its language is C. The caller compares its symbol and its signature with those in our SQL
+//! script. A name, a schema, `prosrc` or membership alone prove nothing: any role can choose names,
+//! a role that may create functions in the schema can choose `prosrc`, and the extension's owner
+//! can add members. Only a superuser can create functions in C.
 //!
-//! Everything is looked up without regard to the user's rights. A query that calls a function
-//! through a view needs no right on the function's schema.
+//! All look-ups ignore the user's privileges. A query that calls a function through a view needs no
+//! privilege on the function's schema.
 
 use std::ffi::CStr;
 
@@ -15,11 +15,11 @@ use pgrx::pg_sys;
 
 use super::cache::{self, Row, valid};
 
-/// The extension, installed in this database.
+/// The extension as installed in this database.
 #[derive(Clone, Copy)]
 pub struct Extension(pg_sys::Oid);
 
-/// A function of the extension, written in C, that returns one value.
+/// A C function of the extension that returns a single value.
 pub struct Function {
     pub oid: pg_sys::Oid,
     pub symbol: Vec<u8>,
@@ -35,36 +35,37 @@ impl Function {
 
 impl Extension {
     pub fn installed() -> Option<Self> {
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         valid(unsafe { pg_sys::get_extension_oid(c"pg_simhash".as_ptr(), true) }).map(Extension)
     }
 
     pub fn access_method(self) -> Option<pg_sys::Oid> {
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         valid(unsafe { pg_sys::get_am_oid(c"simhash".as_ptr(), true) })
             .filter(|&oid| self.has(pg_sys::AccessMethodRelationId, oid))
     }
 
-    /// All functions of a name.
+    /// All functions of the extension with this name.
     pub fn functions(self, name: &CStr) -> Vec<Function> {
         let named = [pg_sys::Datum::from(name.as_ptr())];
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
-        // SAFETY: a look-up by name.
+        // SAFETY: the cache's first key is the name, and its catalogue is pg_proc.
         let found =
             unsafe { cache::rows(cache, &named, |form: &pg_sys::FormData_pg_proc| form.oid) };
         found.into_iter().filter_map(|oid| self.function(oid)).collect()
     }
 
-    /// A function of the extension's.
+    /// The function with this OID if it belongs to the extension.
     pub fn function(self, oid: pg_sys::Oid) -> Option<Function> {
         if !self.has(pg_sys::ProcedureRelationId, oid) {
             return None;
         }
-        // SAFETY: a look-up by OID.
+        // SAFETY: the cache has one key, an OID, and its catalogue is pg_proc.
         unsafe { cache::row(pg_sys::SysCacheIdentifier::PROCOID, oid, c_function) }?
     }
 
-    /// The operator of these operand types, if a function of the extension's is behind it.
+    /// The boolean operator with these operand types, if it and its function belong to the
+    /// extension.
     pub fn operator(
         self,
         name: &CStr,
@@ -74,7 +75,7 @@ impl Extension {
         self.operator_returning(name, [left, right], pg_sys::BOOLOID)
     }
 
-    /// The same, of one with another result.
+    /// As [`operator`](Self::operator), with another result type.
     pub fn operator_returning(
         self,
         name: &CStr,
@@ -83,7 +84,8 @@ impl Extension {
     ) -> Option<pg_sys::Oid> {
         let keys = [name.as_ptr().into(), left.into(), right.into()];
         let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
-        // SAFETY: a look-up by name and operand types.
+        // SAFETY: the cache's first keys are name and operand types, and its catalogue is
+        // pg_operator.
         let found = unsafe {
             cache::rows(cache, &keys, |form: &pg_sys::FormData_pg_operator| {
                 (form.oid, form.oprcode)
@@ -98,22 +100,21 @@ impl Extension {
         Some(operator)
     }
 
-    /// Whether an object is a member.
+    /// Whether an object is a member of the extension.
     fn has(self, class: pg_sys::Oid, object: pg_sys::Oid) -> bool {
-        // SAFETY: a catalogue look-up.
+        // SAFETY: a catalogue look-up in a transaction.
         unsafe { pg_sys::getExtensionOfObject(class, object) == self.0 }
     }
 }
 
 fn c_function(row: &Row<pg_sys::FormData_pg_proc>) -> Option<Function> {
-    // SAFETY: a catalogue look-up by name.
+    // SAFETY: a catalogue look-up in a transaction.
     let c = valid(unsafe { pg_sys::get_language_oid(c"c".as_ptr(), true) });
     if Some(row.prolang) != c || row.proretset {
         return None;
     }
     let source = row.column(pg_sys::Anum_pg_proc_prosrc)?;
-    // SAFETY: prosrc is a text, of which text_to_cstring makes a copy; there are as many argument
-    // types as pronargs says.
+    // SAFETY: prosrc is a text, which text_to_cstring copies; proargtypes has `pronargs` elements.
     let (symbol, arguments) = unsafe {
         let symbol = CStr::from_ptr(pg_sys::text_to_cstring(source.cast_mut_ptr()));
         let arguments = row.proargtypes.values.as_slice(row.pronargs.max(0) as usize);

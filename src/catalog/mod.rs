@@ -1,4 +1,4 @@
-//! PostgreSQL's catalogues: what the rest asks of them, with one function for each question.
+//! Look-ups in PostgreSQL's catalogues, with one function for each question.
 
 pub mod cache;
 pub mod inheritance;

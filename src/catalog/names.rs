@@ -1,4 +1,4 @@
-//! Names of relations, and identifiers as SQL has them.
+//! Names of relations, and identifiers quoted for SQL.
 
 use std::ffi::CStr;
 
@@ -6,9 +6,9 @@ use pgrx::pg_sys;
 
 use crate::error::shown;
 
-/// The name of a relation, or its OID if there is no such relation.
+/// The name of a relation, or its OID if the relation does not exist.
 pub fn relation_name(oid: pg_sys::Oid) -> String {
-    // SAFETY: a catalogue look-up; the name is a C string if there is one.
+    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
     let name = unsafe {
         let name = pg_sys::get_rel_name(oid);
         (!name.is_null()).then(|| shown(CStr::from_ptr(name)).into_owned())
@@ -16,9 +16,10 @@ pub fn relation_name(oid: pg_sys::Oid) -> String {
     name.unwrap_or_else(|| oid.to_u32().to_string())
 }
 
-/// The name of a relation with its schema, quoted if need be. None if there is no such relation.
+/// The schema-qualified name of a relation, quoted if necessary. `None` if the relation does not
+/// exist.
 pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
-    // SAFETY: catalogue look-ups; names are C strings, or null if there are none.
+    // SAFETY: catalogue look-ups in a transaction; names are C strings or null.
     unsafe {
         let name = pg_sys::get_rel_name(oid);
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
@@ -30,23 +31,23 @@ pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
     }
 }
 
-/// The name of a relation as SQL has it: with its schema where the name alone means another one, or
-/// none.
+/// The name of a relation for a SQL statement: qualified unless the search path finds the relation
+/// by its name alone. `None` if it does not exist.
 pub fn name_in_sql(oid: pg_sys::Oid) -> Option<String> {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     if !unsafe { pg_sys::RelationIsVisible(oid) } {
         return qualified_name(oid);
     }
-    // SAFETY: a name is a C string if there is one.
+    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
     unsafe {
         let name = pg_sys::get_rel_name(oid);
         (!name.is_null()).then(|| quoted(CStr::from_ptr(name)))
     }
 }
 
-/// The name of a table as SQL has it.
+/// The unqualified name of a table, quoted if necessary.
 pub fn table_name(table: pg_sys::Oid) -> String {
-    // SAFETY: a name of a locked table, palloc'd, in the server's encoding.
+    // SAFETY: a catalogue look-up in a transaction; the name is a palloc'd C string or null.
     unsafe {
         let name = pg_sys::get_rel_name(table);
         if name.is_null() {
@@ -56,8 +57,8 @@ pub fn table_name(table: pg_sys::Oid) -> String {
     }
 }
 
-/// An identifier as SQL has it.
+/// An identifier, quoted if necessary.
 pub fn quoted(name: &CStr) -> String {
-    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
+    // SAFETY: `name` is an identifier in the server's encoding; the result is `name` or palloc'd.
     unsafe { shown(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))).into_owned() }
 }

@@ -1,22 +1,22 @@
-//! What an open relation has.
+//! Triggers and indexes of an open relation.
 
 use pgrx::{PgList, PgRelation, pg_sys};
 
 /// The triggers of a relation.
 ///
 /// # Safety
-/// The relation is open, and not read anew, as long as the result is used.
+/// The relation is open, and its relcache entry is not rebuilt while the result is used.
 pub unsafe fn triggers<'a>(relation: pg_sys::Relation) -> &'a [pg_sys::Trigger] {
-    // SAFETY: as this function's.
+    // SAFETY: the relation is open, and its trigger description is null or valid.
     unsafe { described((*relation).trigdesc) }
 }
 
 /// The triggers of a description, which may be null.
 ///
 /// # Safety
-/// It is there as long as the result is used.
+/// The description is null, or stays valid while the result is used.
 pub unsafe fn described<'a>(all: *const pg_sys::TriggerDesc) -> &'a [pg_sys::Trigger] {
-    // SAFETY: as this function's: it has as many triggers as it says.
+    // SAFETY: a description that is not null has `numtriggers` triggers.
     unsafe {
         all.as_ref().map_or(&[][..], |all| {
             std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
@@ -24,16 +24,16 @@ pub unsafe fn described<'a>(all: *const pg_sys::TriggerDesc) -> &'a [pg_sys::Tri
     }
 }
 
-/// The indexes of a relation, each locked while it is looked at.
+/// The indexes of a relation. Each is locked (AccessShareLock) until its `PgRelation` is dropped.
 ///
 /// # Safety
 /// The relation is open.
 pub unsafe fn indexes(relation: pg_sys::Relation) -> impl Iterator<Item = PgRelation> {
-    // SAFETY: as this function's; the list is a copy.
+    // SAFETY: the relation is open; the list is a copy.
     let all = unsafe { PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation)) };
     let all: Vec<pg_sys::Oid> = all.iter_oid().collect();
     all.into_iter()
-        // SAFETY: an index of a relation that is open.
+        // SAFETY: the OID is an index of an open relation.
         .map(|oid| unsafe {
             PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE)
         })

@@ -1,5 +1,4 @@
-//! Rights: who owns a relation, who may read it or write to it, who may call a function, and from
-//! whom rows are hidden.
+//! Privileges: ownership of relations, SELECT, UPDATE, INSERT and EXECUTE, and row-level security.
 
 use std::ffi::{CStr, CString};
 
@@ -12,22 +11,23 @@ use crate::error::{raise, shown, with_hint};
 
 const ALLOWED: pg_sys::AclResult::Type = pg_sys::AclResult::ACLCHECK_OK;
 
-/// Whether a role owns a relation. A superuser owns all.
+/// Whether a role owns a relation. A superuser counts as the owner of every relation.
 pub fn owns(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { compat::owns_relation(relation, role) }
 }
 
 /// Whether the current role may execute a function.
 pub fn may_execute(function: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { compat::may_execute(function) }
 }
 
-/// Whether every role may execute a function: no right on it was ever granted or revoked.
+/// Whether every role may execute a function because it has the default privileges (its ACL is
+/// NULL).
 pub fn all_may_execute(function: pg_sys::Oid) -> bool {
     let cache = pg_sys::SysCacheIdentifier::PROCOID;
-    // SAFETY: a look-up by OID.
+    // SAFETY: the cache has one key, an OID, and its catalogue is pg_proc.
     let own_rights = unsafe {
         cache::row(cache, function, |row: &cache::Row<pg_sys::FormData_pg_proc>| {
             row.column(pg_sys::Anum_pg_proc_proacl).is_some()
@@ -36,10 +36,10 @@ pub fn all_may_execute(function: pg_sys::Oid) -> bool {
     own_rights == Some(false)
 }
 
-/// Whether a role has SELECT on a table, or on the column if one is given.
+/// Whether a role has SELECT on a table, or on `column` if one is given.
 pub fn may_read(table: pg_sys::Oid, column: Option<pg_sys::AttrNumber>, role: pg_sys::Oid) -> bool {
     let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
-    // SAFETY: catalogue look-ups.
+    // SAFETY: catalogue look-ups in a transaction.
     unsafe {
         pg_sys::pg_class_aclcheck(table, role, select) == ALLOWED
             || column.is_some_and(|column| {
@@ -52,28 +52,29 @@ pub fn may_read(table: pg_sys::Oid, column: Option<pg_sys::AttrNumber>, role: pg
 pub fn may_read_and_update(table: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     let rights = (pg_sys::ACL_SELECT | pg_sys::ACL_UPDATE) as pg_sys::AclMode;
     let all = pg_sys::AclMaskHow::ACLMASK_ALL;
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { pg_sys::pg_class_aclmask(table, role, rights, all) == rights }
 }
 
-/// Whether a role has all rights of another one, as a member of it or as a superuser.
+/// Whether a role has all privileges of another one, as a member of it or as a superuser.
 pub fn has_rights_of(role: pg_sys::Oid, other: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     unsafe { pg_sys::has_privs_of_role(role, other) }
 }
 
 /// The owner of a relation, if it exists.
 pub fn owner(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let owner = |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner;
-    // SAFETY: a look-up by OID.
+    // SAFETY: the cache has one key, an OID, and its catalogue is pg_class.
     unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, relation, owner) }
 }
 
-/// A role that may create triggers on a table although it has not the rights of the table's owner.
+/// A role that has TRIGGER on a table without having its owner's privileges, if there is one.
 pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<Grantee> {
     let trigger = pg_sys::ACL_TRIGGER as pg_sys::AclMode;
     let cache = pg_sys::SysCacheIdentifier::RELOID;
-    // SAFETY: catalogue look-ups. The list of roles is a copy of the memory context's.
+    // SAFETY: catalogue look-ups in a transaction. aclmembers returns a palloc'd array of that
+    // length.
     unsafe {
         let granted = cache::row(cache, table, |row: &cache::Row<pg_sys::FormData_pg_class>| {
             let rights = row.column(pg_sys::Anum_pg_class_relacl)?;
@@ -83,7 +84,7 @@ pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<G
             let count = usize::try_from(count).unwrap_or(0);
             Some(if count > 0 { std::slice::from_raw_parts(roles, count).to_vec() } else { vec![] })
         });
-        // Without a list only the owner has rights. PUBLIC is in no list of roles.
+        // If the ACL is NULL, only the owner has privileges. aclmembers does not return PUBLIC.
         let roles = granted.flatten()?.into_iter().map(Grantee::Role);
         std::iter::once(Grantee::Public).chain(roles).find(|grantee| {
             let role = grantee.oid();
@@ -93,7 +94,7 @@ pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<G
     }
 }
 
-/// To whom rights are granted.
+/// A grantee of privileges.
 #[derive(Clone, Copy, Debug)]
 pub enum Grantee {
     Public,
@@ -108,10 +109,10 @@ impl Grantee {
         }
     }
 
-    /// As GRANT and REVOKE name it.
+    /// The name in the syntax of GRANT and REVOKE.
     pub fn name(self) -> String {
         let Grantee::Role(role) = self else { return "PUBLIC".to_owned() };
-        // SAFETY: a catalogue look-up; names are palloc'd, in the server's encoding.
+        // SAFETY: a catalogue look-up in a transaction; the name is a palloc'd C string.
         unsafe {
             let name = pg_sys::GetUserNameFromId(role, false);
             shown(CStr::from_ptr(pg_sys::quote_identifier(name))).into_owned()
@@ -121,15 +122,15 @@ impl Grantee {
 
 /// Whether row-level security hides rows of a table from a role.
 pub fn hides_rows(table: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
+    // SAFETY: a catalogue look-up in a transaction.
     let enabled = unsafe { pg_sys::check_enable_rls(table, role, true) };
     enabled as u32 == pg_sys::CheckEnableRlsResult::RLS_ENABLED
 }
 
-/// Raises 0A000 if row-level security hides rows of the table from the current role: policies are
-/// applied by queries only. Where row_security is off, PostgreSQL raises its own ERROR.
+/// Raises 0A000 if row-level security hides rows of the table from the current role: only queries
+/// apply policies. If row_security is off, PostgreSQL raises its own ERROR.
 pub fn check_rows_are_all(table: pg_sys::Oid, hint: &str) {
-    // SAFETY: a catalogue look-up; InvalidOid stands for the current role.
+    // SAFETY: a catalogue look-up in a transaction; InvalidOid means the current role.
     let enabled = unsafe { pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false) };
     if enabled as u32 == pg_sys::CheckEnableRlsResult::RLS_ENABLED {
         raise(
@@ -145,7 +146,7 @@ pub fn check_select(table: pg_sys::Oid, name: &CStr) {
     check(table, name, pg_sys::ACL_SELECT, |_| false);
 }
 
-/// Raises 42501, as PostgreSQL does, unless the current role has INSERT on the table or on some of
+/// Raises 42501, as PostgreSQL does, unless the current role has INSERT on the table or on any of
 /// its columns.
 pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let any = pg_sys::AclMaskHow::ACLMASK_ANY;
@@ -154,7 +155,7 @@ pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let hint = CString::new(hint).unwrap_or_default();
     with_hint(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, &hint, || {
         check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
-            // SAFETY: a catalogue look-up.
+            // SAFETY: a catalogue look-up in a transaction.
             unsafe { pg_sys::pg_attribute_aclcheck_all(table, role, right, any) == ALLOWED }
         });
     });
@@ -167,7 +168,7 @@ fn check(
     otherwise: impl FnOnce((pg_sys::Oid, pg_sys::AclMode)) -> bool,
 ) {
     let right = right as pg_sys::AclMode;
-    // SAFETY: catalogue look-ups; the name is only read.
+    // SAFETY: catalogue look-ups in a transaction; `name` ends with NUL.
     unsafe {
         let role = pg_sys::GetUserId();
         let found = pg_sys::pg_class_aclcheck(table, role, right);

@@ -1,14 +1,15 @@
-//! The rows of a catalogue, or of a table, that have given values in some of their columns.
+//! Scans of a catalogue or a table for rows with given values in some columns.
 
 use pgrx::pg_sys;
 
 const SHARED: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
-/// A scan. It is ended, with what it holds, by [`Scan::end`] or by the transaction's abort.
+/// A scan. [`Scan::end`] ends it and releases its resources; an abort of the transaction does so as
+/// well.
 pub struct Scan {
     relation: pg_sys::Relation,
     scan: pg_sys::SysScanDesc,
-    /// What a table is read by. A catalogue is read as it is now.
+    /// The snapshot for a table. A catalogue is read with the current catalogue snapshot.
     snapshot: Option<pg_sys::Snapshot>,
 }
 
@@ -25,7 +26,7 @@ pub fn text_is(column: i32, text: pg_sys::Datum) -> pg_sys::ScanKeyData {
 fn equals(column: i32, function: u32, value: pg_sys::Datum) -> pg_sys::ScanKeyData {
     let mut key = pg_sys::ScanKeyData::default();
     let strategy = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
-    // SAFETY: fills the key in.
+    // SAFETY: ScanKeyInit fills in the key.
     unsafe {
         pg_sys::ScanKeyInit(&mut key, column as _, strategy, pg_sys::Oid::from(function), value);
     }
@@ -33,17 +34,17 @@ fn equals(column: i32, function: u32, value: pg_sys::Datum) -> pg_sys::ScanKeyDa
 }
 
 impl Scan {
-    /// Of a catalogue, by its index if one is given.
+    /// Begins a scan of a catalogue, by its index if one is given.
     ///
     /// # Safety
-    /// The keys' columns are the catalogue's, of the types that are compared. An index is the
-    /// catalogue's, on these columns.
+    /// The keys' columns belong to the catalogue and have the compared types. If there is an index,
+    /// it belongs to the catalogue and is on these columns. A transaction is in progress.
     pub unsafe fn of_catalogue<const N: usize>(
         catalogue: pg_sys::Oid,
         index: Option<pg_sys::Oid>,
         mut keys: [pg_sys::ScanKeyData; N],
     ) -> Self {
-        // SAFETY: as this function's; the keys are copied.
+        // SAFETY: the keys fit the catalogue and the index; systable_beginscan copies them.
         unsafe {
             let relation = pg_sys::table_open(catalogue, SHARED);
             let scan = pg_sys::systable_beginscan(
@@ -58,13 +59,14 @@ impl Scan {
         }
     }
 
-    /// Of a table as the present statement sees it. The lock stays until the transaction ends, so
-    /// that the table does.
+    /// Begins a scan of a table as the current statement sees it. The lock is held until the
+    /// transaction ends, so that the table cannot be dropped.
     ///
     /// # Safety
-    /// The key's column is the table's, of the type that is compared.
+    /// The key's column belongs to the table and has the compared type. A transaction is in
+    /// progress.
     pub unsafe fn of_table(table: pg_sys::Oid, key: Option<pg_sys::ScanKeyData>) -> Self {
-        // SAFETY: as this function's; the key is copied.
+        // SAFETY: the key fits the table; systable_beginscan copies it.
         unsafe {
             let relation = pg_sys::table_open(table, SHARED);
             let snapshot = pg_sys::RegisterSnapshot(if pg_sys::ActiveSnapshotSet() {
@@ -86,17 +88,17 @@ impl Scan {
         }
     }
 
-    /// The next row, valid until the scan goes on.
+    /// The next row. It is valid until the next call or the end of the scan.
     pub fn next(&mut self) -> Option<pg_sys::HeapTuple> {
         // SAFETY: the scan is open.
         let tuple = unsafe { pg_sys::systable_getnext(self.scan) };
         (!tuple.is_null()).then_some(tuple)
     }
 
-    /// A column of the scan's present row; `None` for NULL.
+    /// A column of the scan's current row; `None` for NULL.
     pub fn column(&self, tuple: pg_sys::HeapTuple, number: i32) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: the tuple is of the scan's relation.
+        // SAFETY: the tuple belongs to the scan's relation.
         let value =
             unsafe { pg_sys::heap_getattr(tuple, number, (*self.relation).rd_att, &mut is_null) };
         (!is_null).then_some(value)
@@ -107,9 +109,9 @@ impl Scan {
         self.column(tuple, number).map(|value| pg_sys::Oid::from(value.value() as u32))
     }
 
-    /// Ends the scan. The lock on a catalogue goes with it.
+    /// Ends the scan. The lock is released if the scan is of a catalogue.
     pub fn end(self) {
-        // SAFETY: in the reverse order of the beginning.
+        // SAFETY: relation, scan and snapshot are open, and are released in reverse order.
         unsafe {
             pg_sys::systable_endscan(self.scan);
             let Some(snapshot) = self.snapshot else {

@@ -1,7 +1,7 @@
-//! The claims of all sessions, in shared memory under one lightweight lock.
+//! The board: the claims of all sessions, in shared memory under one lightweight lock.
 //!
-//! From PostgreSQL 17 on there is a board. Before, there is one if the library is in
-//! shared_preload_libraries: for the whole server or for nobody.
+//! From PostgreSQL 17 on there always is a board. Before, the whole server has one if the library
+//! is in shared_preload_libraries, and otherwise none.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -13,21 +13,21 @@ use simhash_core::sets::sketch::{Law, MOST_BANDS};
 
 use crate::types::Code;
 
-/// What a row on its way into a table is compared by, below one topmost parent of the table.
+/// The properties by which a row being inserted is compared, for one topmost parent of its table.
 #[derive(Clone, Copy)]
 pub struct Claim {
     pub ticket: u64,
     pub database: pg_sys::Oid,
     pub root: pg_sys::Oid,
     pub triggers: TriggerSet,
-    /// A hash of the column that rows are compared by, by name.
+    /// A hash of the name of the compared column.
     pub column: u64,
     pub what: What,
-    /// Hashes of the scope: of its columns, and of the row's values in them.
+    /// Hashes of the scope's columns, and of the row's values in them.
     pub scope: Scope,
 }
 
-/// What two rows are compared by.
+/// The values by which two rows are compared.
 #[allow(clippy::large_enum_variant, reason = "it stands in shared memory")]
 #[derive(Clone, Copy)]
 pub enum What {
@@ -35,25 +35,26 @@ pub enum What {
         fp: Code,
         distance: u32,
     },
-    /// The keys of a text's sketch, of which near texts have some in common, and what tells that
-    /// most others are not near.
+    /// A text's sketch keys, of which near texts share some, and an outline that rules out most
+    /// texts that are not near.
     Text(TextKeys),
 }
 
-/// The first `law.bands` are keys of bands of `law.rows` rows, cut to 32 bits.
+/// A text's keys and the settings that they depend on. The first `law.bands` keys are those of the
+/// bands of `law.rows` rows, cut to 32 bits.
 #[derive(Clone, Copy)]
 pub struct TextKeys {
     pub keys: [u32; MOST_BANDS],
     pub law: Law,
     pub similarity: f64,
-    /// `None` of a long text.
+    /// `None` for a long text.
     pub outline: Option<Outline>,
-    /// A hash of the config by which texts become sets.
+    /// A hash of the config that turns texts into sets.
     pub config: u64,
 }
 
 impl What {
-    /// Whether the two may be near by either one's arguments.
+    /// Whether the two may be near, by the settings of either row.
     fn is_near(&self, other: &What) -> bool {
         match (self, other) {
             (
@@ -61,7 +62,8 @@ impl What {
                 What::Fingerprint { fp: other, distance: others },
             ) => fp.bits() == other.bits() && fp.hamming(other) <= *distance.max(others),
             (What::Text(a), What::Text(b)) => {
-                // Keys of another number of bands, of other rows or of another config tell nothing.
+                // Keys with other numbers of bands or rows, or by another config, cannot be
+                // compared.
                 let layout = |text: &TextKeys| (text.law.bands, text.law.rows, text.config);
                 if layout(a) != layout(b) {
                     return true;
@@ -77,18 +79,20 @@ impl What {
     }
 }
 
-/// Which trigger claims a row, and which ones all rows of its table have: hashes.
+/// Hashes of the trigger that claims a row, and of the set of triggers that all rows of its table
+/// have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TriggerSet {
     pub own: u64,
-    /// `None` if some rows may have other triggers than others.
+    /// `None` if rows of the table may have different triggers.
     pub all: Option<u64>,
 }
 
 impl TriggerSet {
-    /// Whether the claims of two rows are compared. Where both have the same triggers, those of one
-    /// and the same are, and no others: a row holds the claims of its first trigger while it waits
-    /// for that of another row's second.
+    /// Whether the claims of two rows are compared. If both rows have the same triggers, only
+    /// claims of the same trigger are. Otherwise two rows could deadlock: a row keeps its first
+    /// trigger's claim while it waits for the claim that another row's second trigger has
+    /// published.
     fn compare(&self, other: &TriggerSet) -> bool {
         self.all.is_none() || self.all != other.all || self.own == other.own
     }
@@ -101,8 +105,8 @@ pub struct Scope {
 }
 
 impl Claim {
-    /// Whether the two rows may be near-duplicates by either one's arguments. Scopes of different
-    /// columns are not told apart.
+    /// Whether the two rows may be near-duplicates, by the settings of either row. Scopes of
+    /// different columns count as equal.
     fn is_near(&self, other: &Claim) -> bool {
         self.database == other.database
             && self.root == other.root
@@ -113,26 +117,26 @@ impl Claim {
     }
 }
 
-/// What stands at the start of the shared memory. The claims follow it.
+/// The start of the shared memory. The claims follow it.
 #[repr(C, align(16))]
 struct Header {
-    /// The last ticket that was drawn. Tickets are never drawn twice.
+    /// The last ticket drawn. A ticket is never drawn twice.
     ticket: AtomicU64,
-    /// How many claims there is room for, and how many there are.
+    /// The number of claims that fit, and the number of claims present.
     room: usize,
     count: usize,
     lock: pg_sys::LWLock,
 }
 
-/// Null without shared memory, or before this session has asked for it.
+/// Null without shared memory, or before this session has looked up the segment.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
 const NAME: &CStr = c"pg_simhash";
 
-/// Four rows on their way for each session: one for each statement inside another, and trigger.
-/// These settings are those of the whole server.
+/// Room for four claims per session, because nested statements and several triggers claim rows at
+/// the same time. All processes of the server have the same values of these settings.
 fn room() -> usize {
-    // SAFETY: reads settings, which are there when libraries are loaded.
+    // SAFETY: reads settings, which are set before libraries are loaded.
     let sessions = unsafe { pg_sys::MaxConnections + pg_sys::max_worker_processes };
     4 * usize::try_from(sessions).unwrap_or(0) + 256
 }
@@ -141,21 +145,21 @@ fn bytes() -> usize {
     size_of::<Header>() + room() * size_of::<Claim>()
 }
 
-/// Makes an empty board.
+/// Initialises an empty board.
 ///
 /// # Safety
-/// The memory is as long as [`bytes`] says, and nobody else knows it.
+/// The memory has [`bytes`] bytes, and no other process uses it yet.
 unsafe fn begin(header: *mut Header, tranche: i32) {
     let lock = pg_sys::LWLock::default();
-    // SAFETY: as this function's.
+    // SAFETY: the memory is large enough, and only this process uses it.
     unsafe {
         header.write(Header { ticket: AtomicU64::new(0), room: room(), count: 0, lock });
         pg_sys::LWLockInitialize(&raw mut (*header).lock, tranche);
     }
 }
 
-/// Before PostgreSQL 17 there is shared memory only for libraries that the postmaster loads, which
-/// asks for it then: it makes the board, and backends inherit where that is.
+/// Before PostgreSQL 17, only libraries that the postmaster loads can request shared memory. The
+/// postmaster makes the board, and backends inherit its address.
 #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
 mod memory {
     use std::sync::OnceLock;
@@ -167,7 +171,7 @@ mod memory {
     static PREVIOUS_STARTUP: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
 
     pub fn install() {
-        // SAFETY: hooks are set while a library is loaded, in the only thread.
+        // SAFETY: a library sets hooks while it is loaded, when the process has a single thread.
         unsafe {
             if !pg_sys::process_shared_preload_libraries_in_progress {
                 return;
@@ -185,7 +189,7 @@ mod memory {
     }
 
     fn request_memory() {
-        // SAFETY: called when memory may be asked for.
+        // SAFETY: called while the postmaster accepts requests for shared memory.
         unsafe {
             pg_sys::RequestAddinShmemSpace(bytes());
             pg_sys::RequestNamedLWLockTranche(NAME.as_ptr(), 1);
@@ -196,7 +200,7 @@ mod memory {
     #[pg_guard]
     unsafe extern "C-unwind" fn request() {
         if let Some(Some(previous)) = PREVIOUS_REQUEST.get() {
-            // SAFETY: the hook that was there before.
+            // SAFETY: calls the hook that was installed before.
             unsafe { previous() };
         }
         request_memory();
@@ -204,9 +208,9 @@ mod memory {
 
     #[pg_guard]
     unsafe extern "C-unwind" fn startup() {
-        // SAFETY: the hook that was there before. The memory is as long as was asked for, and
-        // nobody else knows it while the postmaster starts, or starts again after a crash. The lock
-        // that was asked for is not used, but for its tranche, which has a name.
+        // SAFETY: calls the hook that was installed before. The memory has the requested size, and
+        // only the postmaster uses it at a start or a restart after a crash. Of the requested lock
+        // only the tranche is used, which has a name.
         unsafe {
             if let Some(Some(previous)) = PREVIOUS_STARTUP.get() {
                 previous();
@@ -226,8 +230,8 @@ mod memory {
     }
 }
 
-/// From PostgreSQL 17 on the first session that asks makes the board, in a segment that lasts until
-/// the server stops, or starts again after a crash.
+/// From PostgreSQL 17 on, the first session that needs the board makes it, in a segment that lasts
+/// until the server stops or restarts after a crash.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 mod memory {
     use std::ffi::c_void;
@@ -240,20 +244,21 @@ mod memory {
     #[cfg(not(feature = "pg19"))]
     #[pg_guard]
     unsafe extern "C-unwind" fn begins(memory: *mut c_void) {
-        // SAFETY: the memory of the segment, under a lock of PostgreSQL's.
+        // SAFETY: PostgreSQL passes the new segment, and holds a lock until it is initialised.
         unsafe { begin(memory.cast(), compat::new_tranche(NAME)) };
     }
 
     #[cfg(feature = "pg19")]
     #[pg_guard]
     unsafe extern "C-unwind" fn begins(memory: *mut c_void, _argument: *mut c_void) {
-        // SAFETY: as above.
+        // SAFETY: PostgreSQL passes the new segment, and holds a lock until it is initialised.
         unsafe { begin(memory.cast(), compat::new_tranche(NAME)) };
     }
 
     pub fn is_there() -> bool {
         if HEADER.load(Ordering::Relaxed).is_null() {
-            // SAFETY: in a transaction. The segment is mapped as long as this process lives.
+            // SAFETY: a transaction is in progress. The segment stays mapped until the process
+            // exits.
             unsafe {
                 let segment = compat::named_segment(NAME, bytes(), begins);
                 let header = segment.cast::<Header>();
@@ -265,23 +270,23 @@ mod memory {
     }
 }
 
-/// Asks for memory, where that has to be done when the library is loaded.
+/// Requests shared memory, in versions where that must happen while the library is loaded.
 pub use memory::install;
-/// Whether sessions can see each other's claims: all of them, or none. To be asked before anything
-/// else is.
+/// Whether there is a board, by which all sessions see each other's claims. To be called before any
+/// other function of this module.
 pub use memory::is_there;
 
-/// A ticket that nobody else has, or will have.
+/// Draws a ticket that no other claim has had or will have.
 pub fn draw() -> u64 {
-    // SAFETY: there is a board, and its memory lasts as long as the server.
+    // SAFETY: there is a board, whose memory lasts as long as the server.
     unsafe { (*HEADER.load(Ordering::Relaxed)).ticket.fetch_add(1, Ordering::Relaxed) + 1 }
 }
 
-/// Calls `with` with the claims and their number, while nobody else sees or changes them. It must
-/// not raise an ERROR.
+/// Calls `with` with the claims and their number while no other process can read or change them.
+/// `with` must not raise an ERROR.
 fn locked<T>(with: impl FnOnce(&mut [std::mem::MaybeUninit<Claim>], &mut usize) -> T) -> T {
     let header = HEADER.load(Ordering::Relaxed);
-    // SAFETY: there is a board. Its claims are only reached here, under the lock.
+    // SAFETY: there is a board. Only this function accesses its claims, and it holds the lock.
     unsafe {
         let lock = &raw mut (*header).lock;
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
@@ -292,21 +297,21 @@ fn locked<T>(with: impl FnOnce(&mut [std::mem::MaybeUninit<Claim>], &mut usize) 
     }
 }
 
-/// What became of claims that were to be published.
+/// The outcome of publishing claims.
 pub enum Published {
     Yes,
-    /// None of them is, because this one of another row is near.
+    /// No claim was published, because the claim with this ticket is near.
     Near(u64),
-    /// None of them is, because there is no room.
+    /// No claim was published, because the board is full.
     Full,
 }
 
-/// Publishes claims, unless another one is near one of them. Those of the tickets for which
-/// `ignored` says so are no obstacle.
+/// Publishes claims unless another claim is near one of them. Claims for whose ticket `ignored`
+/// returns true are disregarded.
 pub fn publish(own: &[Claim], ignored: impl Fn(u64) -> bool) -> Published {
     locked(|claims, count| {
         for other in &claims[..*count] {
-            // SAFETY: the first `count` claims are there.
+            // SAFETY: the first `count` claims are initialised.
             let other = unsafe { other.assume_init_ref() };
             if own.iter().any(|own| own.is_near(other)) && !ignored(other.ticket) {
                 return Published::Near(other.ticket);
@@ -323,12 +328,12 @@ pub fn publish(own: &[Claim], ignored: impl Fn(u64) -> bool) -> Published {
     })
 }
 
-/// Takes the claims of a ticket from the board, if they are there.
+/// Removes the claims of a ticket from the board, if there are any.
 pub fn remove(ticket: u64) {
     locked(|claims, count| {
         let mut at = 0;
         while at < *count {
-            // SAFETY: the first `count` claims are there.
+            // SAFETY: the first `count` claims are initialised.
             if unsafe { claims[at].assume_init_ref() }.ticket == ticket {
                 *count -= 1;
                 claims.swap(at, *count);

@@ -1,17 +1,19 @@
-//! Rows on their way into a table: from a trigger's look for near rows to their entry in the index
-//! no look finds them. So each has a claim, which all sessions see.
+//! Claims for rows that are being inserted. Between a trigger's search for near rows and a row's
+//! entry in the index, no search finds that row. During that time it has a claim, which all
+//! sessions see.
 //!
-//! - A row's *ticket* names a heavyweight lock, which its session takes before anybody knows the
-//!   ticket, and gives back after the claim has gone. Who waits for a claim waits for that lock, so
-//!   the deadlock detector sees it.
-//! - In one hold of the board's lock, a session looks at all claims, and publishes its own if none
-//!   is near. If one is, it publishes nothing, waits, and begins again.
-//! - A claim is up during no wait, but for those of the executor: for a unique index, or in other
-//!   triggers of the row.
-//! - A claim ends when the row is in the last of the indexes by which it may be looked for: its
-//!   own, told by statement, table and column. Of a row that is not stored, or stored for trial
-//!   (ON CONFLICT), it ends when a trigger begins with the statement's next row, before the
-//!   statement's triggers AFTER (but not COPY's), or with the statement or (sub)transaction.
+//! - A claim's *ticket* names a heavyweight lock. The session takes the lock before any other
+//!   session can see the ticket, and releases it after it has removed the claim. Another session
+//!   waits for the claim by waiting for that lock, so the deadlock detector sees the wait.
+//! - In one hold of the board's lock, a session checks all claims, and publishes its own if none is
+//!   near. Otherwise it publishes nothing, waits, and begins again.
+//! - While a session waits, it has no claim published. The exceptions are waits of the executor:
+//!   for a unique index, or in other triggers of the row.
+//! - A claim ends when its row is in the last index that a search may use. The row is recognised by
+//!   statement, table, column and value. If the row is not stored, or is stored speculatively (ON
+//!   CONFLICT), the claim ends at the first of these: a trigger begins with the statement's next
+//!   row, the AFTER triggers of the statement are about to run (except for COPY), the statement
+//!   ends, the (sub)transaction ends.
 //!
 //! src/trigger/README.md says why that is enough.
 
@@ -32,29 +34,30 @@ use crate::types::hash::hash_of;
 use crate::types::varlena::with_packed_bytes;
 use crate::types::{Code, Width};
 
-/// A row, its trigger and the statement that writes it.
+/// A row, the trigger that claims it, and the statement that writes it.
 #[derive(Clone, Copy)]
 pub struct Incoming<'a> {
     pub statement: StatementId,
-    /// Tells the triggers of a statement apart. Those of partitions are one.
+    /// Distinguishes the triggers of a statement. A trigger's clones on partitions have the same
+    /// value.
     pub trigger: u64,
     pub table: pg_sys::Oid,
-    /// The indexes by which it may be looked for.
+    /// The indexes that a search for the row may use.
     pub indexes: &'a [pg_sys::Oid],
     pub roots: &'a [pg_sys::Oid],
     pub triggers: TriggerSet,
     pub column: u64,
     pub what: What,
     pub scope: Scope,
-    /// The column of the table, and how its value is recognised in an index.
+    /// The table's column, and the row's value in it, by which the row is recognised in an index.
     pub attribute: pg_sys::AttrNumber,
     pub value: Value,
-    /// Whether rows near by what they are compared by may be no duplicates: for their texts, or
-    /// their times.
+    /// Whether a near row may still not be a duplicate, because texts or times are compared as
+    /// well.
     pub is_vague: bool,
 }
 
-/// What a row has in the column that it is compared by.
+/// A row's value in the column by which it is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     Fingerprint(Width, Code),
@@ -63,12 +66,12 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether that is it.
+    /// Whether `datum` has this value.
     ///
     /// # Safety
-    /// The datum is of the row's column.
+    /// `datum` belongs to the row's column and is not NULL.
     unsafe fn is(&self, datum: pg_sys::Datum) -> bool {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` is of the type that the value was made of.
         unsafe {
             match *self {
                 Value::Fingerprint(width, fp) => width.code(datum) == fp,
@@ -78,9 +81,9 @@ impl Value {
     }
 
     /// # Safety
-    /// The datum has the representation of text.
+    /// `datum` has the representation of text and is not NULL.
     pub unsafe fn of_text(datum: pg_sys::Datum) -> Self {
-        // SAFETY: as this function's.
+        // SAFETY: `datum` has a varlena header.
         Value::Text(unsafe { with_packed_bytes(datum, |bytes| hash_of(bytes)) })
     }
 }
@@ -93,26 +96,26 @@ struct Own {
     table: pg_sys::Oid,
     attribute: pg_sys::AttrNumber,
     value: Value,
-    /// The indexes that the row is not in yet.
+    /// The indexes that do not contain the row yet.
     missing_indexes: Vec<pg_sys::Oid>,
-    /// Whether it is in all of them, on trial.
+    /// Whether the row is in all its indexes, stored speculatively.
     is_stored: bool,
     is_vague: bool,
-    /// How deep in triggers the row's own was called.
+    /// The nesting depth of triggers at which the row was claimed.
     depth: i32,
-    /// The (sub)transaction, by its depth.
+    /// The nesting level of the (sub)transaction.
     level: i32,
 }
 
 thread_local! {
-    /// The innermost statement's last.
+    /// The claims of this session; those of the innermost statement are the last.
     static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
-    /// The statements whose end is heard of.
+    /// The statements for whose end a callback is registered.
     static STATEMENTS: RefCell<HashSet<StatementId>> = RefCell::default();
 }
 
 unsafe extern "C-unwind" {
-    // executor/executor.h: pgrx's own binding would catch an ERROR of somebody else's trigger.
+    // executor/executor.h. pgrx's own binding would catch an ERROR that a user's trigger raises.
     fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
 }
 
@@ -120,8 +123,8 @@ static PREVIOUS: OnceLock<pg_sys::ExecutorFinish_hook_type> = OnceLock::new();
 
 /// Must be called once, from `_PG_init`.
 pub fn install() {
-    // SAFETY: hooks are set and callbacks registered while the library is loaded, in the only
-    // thread.
+    // SAFETY: hooks and callbacks are set while the library is loaded, when the process has a
+    // single thread.
     unsafe {
         board::install();
         PREVIOUS.get_or_init(|| pg_sys::ExecutorFinish_hook);
@@ -131,25 +134,26 @@ pub fn install() {
     }
 }
 
-/// The lock of a ticket. The session has its own, for claims may outlive what owns a transaction's
-/// locks; the abort of the transaction ends it too.
+/// The lock of a ticket. It is a session lock, because a claim may outlive the resource owner of a
+/// transaction's locks. An abort of the transaction also releases it.
 fn lock(ticket: u64) -> Lock {
     Lock::new(Class::Ticket, (ticket >> 32) as u32, ticket as u32)
 }
 
-/// Waits until the claim of a ticket has ended. An ERROR of the wait ends the transaction.
+/// Waits until the claim with a ticket has ended. An ERROR during the wait aborts the
+/// (sub)transaction.
 fn wait(ticket: u64) {
     lock(ticket).take(SHARE);
     lock(ticket).release(SHARE);
 }
 
-/// Publishes a claim of a row once none is near, and returns its ticket. Calls `prepare` before it
-/// waits: what can be done then keeps no one waiting later.
+/// Publishes a claim for a row as soon as no near claim is on the board, and returns its ticket.
+/// Calls `prepare` before each wait: work done there delays no other session afterwards.
 ///
 /// # Safety
-/// Called by the row's trigger, in its statement.
+/// The row's trigger calls this, in its statement.
 pub unsafe fn claim(row: &Incoming<'_>, mut prepare: impl FnMut()) -> u64 {
-    // SAFETY: as this function's.
+    // SAFETY: the statement is running, because its trigger calls this.
     unsafe { hear_of_the_end(row.statement) };
     loop {
         pgrx::check_for_interrupts!();
@@ -159,12 +163,12 @@ pub unsafe fn claim(row: &Incoming<'_>, mut prepare: impl FnMut()) -> u64 {
         let missing_indexes = row.indexes.to_vec();
         let depth = trigger_depth();
         let is_no_obstacle = |other| is_no_obstacle(other, row, depth);
-        // Nothing can fail between the lock and the note of it.
+        // Nothing may fail between taking the lock and recording it.
         OWN.with_borrow_mut(|all| all.reserve(1));
         lock(ticket).take_for_session();
         match board::publish(&claims, is_no_obstacle) {
             Published::Yes => {
-                // SAFETY: reads the state of the transaction.
+                // SAFETY: reads the transaction state.
                 let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
                 OWN.with_borrow_mut(|all| {
                     all.push(Own {
@@ -210,23 +214,24 @@ fn raise_full() -> ! {
 
 fn claims_per_root(row: &Incoming<'_>, ticket: u64) -> Vec<Claim> {
     let Incoming { triggers, column, what, scope, .. } = *row;
-    // SAFETY: reads the session's database.
+    // SAFETY: reads the session's database OID.
     let database = unsafe { pg_sys::MyDatabaseId };
     let claim =
         |&root: &pg_sys::Oid| Claim { ticket, database, root, triggers, column, what, scope };
     row.roots.iter().map(claim).collect()
 }
 
-/// Whether a near claim of this session is no obstacle to a row's. It is one if the row is written
-/// by a trigger of the other row, which is on its way.
+/// Whether a near claim of this session does not prevent a row's claim. It does prevent it if a
+/// trigger of the claimed row, which is not stored yet, writes the row.
 fn is_no_obstacle(ticket: u64, row: &Incoming<'_>, depth: i32) -> bool {
     OWN.with_borrow(|all| {
         all.iter().find(|own| own.ticket == ticket).is_some_and(|own| {
-            // Of the same row, by another trigger; or of one that is not on its way any more.
+            // The claim is for the same row, by another trigger, or for a row that is already
+            // inserted.
             own.statement == row.statement
                 || own.is_stored
                 || depth <= own.depth
-                // Nobody knows whether they are duplicates.
+                // It is not known whether the rows are duplicates.
                 || own.is_vague
                 || row.is_vague
         })
@@ -242,18 +247,18 @@ fn raise_inside() -> ! {
     )
 }
 
-/// Withdraws a claim: its row is not stored, or has to wait.
+/// Withdraws a claim whose row is not stored, or has to wait.
 pub fn withdraw(ticket: u64) {
     end_those(|own| own.ticket == ticket);
 }
 
-/// A trigger begins with another row of a statement: what it claimed before is not on its way any
-/// more, nor is what was claimed for rows of other tables.
+/// Ends the claims that are obsolete when a trigger begins with another row of a statement: its own
+/// claims, and those for rows of other tables.
 pub fn begin_row(statement: StatementId, trigger: u64, table: pg_sys::Oid) {
     end_those(|own| own.statement == statement && (own.trigger == trigger || own.table != table));
 }
 
-/// A row that a trigger of the statement has claimed is on its way into another partition.
+/// Updates the claim of a row that moves to another partition.
 pub fn row_moves(
     statement: StatementId,
     trigger: u64,
@@ -268,27 +273,27 @@ pub fn row_moves(
     });
 }
 
-/// A row that a statement writes was put into an index.
+/// A row of a statement that was inserted into an index.
 pub struct Entry {
     pub statement: StatementId,
     pub table: pg_sys::Oid,
     pub index: pg_sys::Oid,
-    /// The column that the index searches, and the row's value there.
+    /// The column that the index is on, and the row's value in it.
     pub attribute: pg_sys::AttrNumber,
     pub value: pg_sys::Datum,
 }
 
-/// Ends the claim of a row that is in the last of its indexes now. `is_on_trial`: whether it was
-/// stored speculatively, and may be taken back to be stored again without its triggers.
+/// Ends the claim of a row once it is in the last of its indexes. `is_on_trial`: whether the row
+/// was stored speculatively, so that it may be removed and stored again without its triggers.
 ///
 /// # Safety
-/// The value is of that column of the table.
+/// `entry.value` belongs to that column of the table and is not NULL.
 pub unsafe fn entered(entry: &Entry, is_on_trial: impl Fn() -> bool) {
     let own = OWN.with_borrow_mut(|all| {
         let is_its = |own: &Own| {
             (own.statement, own.table, own.attribute)
                 == (entry.statement, entry.table, entry.attribute)
-                // SAFETY: as this function's.
+                // SAFETY: the value belongs to the column for which the claim was made.
                 && unsafe { own.value.is(entry.value) }
         };
         let mut place = all.len();
@@ -310,7 +315,7 @@ pub unsafe fn entered(entry: &Entry, is_on_trial: impl Fn() -> bool) {
     own.iter().for_each(end);
 }
 
-/// Whether any row of this session is on its way.
+/// Whether this session has any claim.
 #[inline]
 pub fn is_any() -> bool {
     OWN.with_borrow(|all| !all.is_empty())
@@ -325,16 +330,16 @@ fn end_those(which: impl Fn(&Own) -> bool) {
     }
 }
 
-/// Takes a claim from the board, and then gives its lock back.
+/// Removes a claim from the board, and then releases its lock.
 fn end(own: &Own) {
     board::remove(own.ticket);
     lock(own.ticket).release_for_session();
 }
 
-/// Called once the statement's rows are written, before its triggers AFTER run. These raise ERRORs
-/// past this function: it has nothing that would have to be dropped.
+/// Runs after the statement's rows are written, before its AFTER triggers. Their ERRORs pass
+/// through this function without unwinding, so it must not own anything that has to be dropped.
 unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: the query is the executor's, and passed on as it came.
+    // SAFETY: the executor passes `query`, and it is passed on unchanged.
     unsafe {
         if is_any() {
             end_of_rows(StatementId::of_query(query));
@@ -351,21 +356,21 @@ unsafe extern "C-unwind" fn end_of_rows(statement: StatementId) {
     end_those(|own| own.statement == statement);
 }
 
-/// Sees to it that a statement's claims end with it, where no executor says so: with COPY.
+/// Ensures that a statement's claims end with it, even if ExecutorFinish does not run, as for COPY.
 ///
 /// # Safety
-/// The statement runs.
+/// The statement is running.
 unsafe fn hear_of_the_end(statement: StatementId) {
     if !STATEMENTS.with_borrow_mut(|all| all.insert(statement)) {
         return;
     }
-    // SAFETY: as this function's.
+    // SAFETY: the statement is running.
     unsafe { statement.at_end(statement_ends) };
 }
 
 unsafe extern "C-unwind" fn statement_ends(memory: *mut c_void) {
     let statement = StatementId::ended(memory);
-    // When the process ends, what is noted may go before the memory.
+    // When the process exits, the thread-local set may be destroyed before the memory context.
     let noted =
         STATEMENTS.try_with(|all| all.try_borrow_mut().is_ok_and(|mut all| all.remove(&statement)));
     if noted == Ok(true) && is_any() {
@@ -384,7 +389,7 @@ unsafe extern "C-unwind" fn transaction_ends(
     };
     match event {
         XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE => end_those(|_| true),
-        // PostgreSQL gives the locks back itself.
+        // After an abort PostgreSQL releases the locks itself. After a commit no claim is left.
         XACT_EVENT_ABORT | XACT_EVENT_PARALLEL_ABORT | XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => {
             while let Some(own) = OWN.with_borrow_mut(Vec::pop) {
                 board::remove(own.ticket);
@@ -404,10 +409,10 @@ unsafe extern "C-unwind" fn subtransaction_ends(
     if !is_any() {
         return;
     }
-    // SAFETY: reads the state of the transaction.
+    // SAFETY: reads the transaction state.
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     match event {
-        // Its statements have ended, one way or the other.
+        // All statements of the subtransaction have ended.
         pg_sys::SubXactEvent::SUBXACT_EVENT_PRE_COMMIT_SUB
         | pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB => end_those(|own| own.level >= level),
         _ => {}

@@ -1,4 +1,4 @@
-//! A model from an aggregate's rows, which may be counted in parallel.
+//! Training of a model by an aggregate, whose rows may be counted in parallel.
 
 use pgrx::PgSqlErrorCode;
 use simhash_core::config::Config;
@@ -12,7 +12,7 @@ use crate::error::raise;
 use crate::guc::work_mem;
 use crate::types::{ConfigText, Text};
 
-/// What an aggregate has counted, and the config that it was given, as text.
+/// The counts of an aggregate, and its config as text.
 pub struct Counting {
     trainer: Trainer,
     config: String,
@@ -24,13 +24,13 @@ impl Counting {
         Counting { trainer, config: config.as_str().to_owned() }
     }
 
-    /// A beginning, by the config of another.
+    /// An empty state with the config of another one.
     pub fn like(other: &Counting, schema: Schema) -> Self {
         let trainer = new_trainer(other.trainer.config(), schema);
         Counting { trainer, config: other.config.clone() }
     }
 
-    /// Reads what [`Counting::to_bytes`] made. Raises XX001 for anything else.
+    /// Reads the result of [`Counting::to_bytes`]. Raises XX001 for any other bytes.
     pub fn from_bytes(bytes: &[u8], schema: Schema) -> Self {
         let named = |config: &Config| named_words(config, schema);
         let Ok(trainer) = Trainer::from_bytes(bytes, named, &mut interrupts()) else {
@@ -48,7 +48,7 @@ impl Counting {
         self.trainer.to_bytes(&mut interrupts())
     }
 
-    /// Counts a text. Raises 22023 if it comes with another config than the first.
+    /// Counts a text. Raises 22023 if its config differs from the first one.
     pub fn add(&mut self, body: &Text<'_>, config: &ConfigText<'_>) {
         if self.config != config.as_str() {
             raise_train_error(TrainError::NotATrainer);
@@ -61,7 +61,7 @@ impl Counting {
         }
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another state.
     pub fn combine(&mut self, other: &Counting) {
         if let Err(error) = self.trainer.combine(&other.trainer, &mut interrupts()) {
             raise_train_error(error);
@@ -69,7 +69,7 @@ impl Counting {
         self.check_memory();
     }
 
-    /// The model of what was counted so far. More may be counted after.
+    /// The model of the counts so far. Counting may continue afterwards.
     pub fn model(&mut self) -> Vec<u8> {
         self.trainer.finish(None, &mut interrupts()).as_bytes().to_vec()
     }

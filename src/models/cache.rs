@@ -1,5 +1,5 @@
-//! The models that this backend has used. A model is good as long as the table still has the row
-//! that it was read from.
+//! The models that this backend has used. A cached model is valid as long as the table still has
+//! the row from which it was read.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ struct Entry {
     model: Arc<Model>,
 }
 
-/// How many models stay in memory. The one that was read first goes first.
+/// The number of models kept in memory. The one that was read first is evicted first.
 const KEPT: usize = 8;
 
 thread_local! {
     static CACHE: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The model of that name, or an ERROR that names the models that exist.
+/// The model of that name. Raises an ERROR that lists the existing models if there is none.
 pub fn find(schema: Schema, name: &str) -> Arc<Model> {
     let cached = CACHE.with_borrow(|cache| {
         let entry = cache.iter().find(|entry| entry.schema == schema && entry.name == name)?;

@@ -1,4 +1,4 @@
-//! What makes fingerprints by a config, and by the model and the lists of words that it names.
+//! Makers of fingerprints for a config, with the model and the word lists that it names.
 
 use pgrx::PgSqlErrorCode;
 use simhash_core::Named;
@@ -14,7 +14,7 @@ use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::raise;
 
-/// The model and the lists of words that a config names, from the extension's schema.
+/// The model and the word lists that a config names, from the extension's schema.
 pub fn named(config: &Config, schema: Schema) -> Named {
     Named {
         model: config.model.as_ref().map(|name| find(schema, name)),
@@ -22,7 +22,7 @@ pub fn named(config: &Config, schema: Schema) -> Named {
     }
 }
 
-/// The lists of words alone.
+/// Only the word lists that a config names.
 pub fn named_words(config: &Config, schema: Schema) -> Named {
     let find = |kind, name: &String| word_lists::find(schema, kind, name);
     Named {
@@ -35,7 +35,7 @@ pub fn named_words(config: &Config, schema: Schema) -> Named {
     }
 }
 
-/// A [`Simhasher`] for a config. What it names is looked for in the extension's schema.
+/// A [`Simhasher`] for a config. Named models and lists are looked up in the extension's schema.
 pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
     let prefix =
         config.model.as_ref().map(|name| format!("model \"{name}\": ")).unwrap_or_default();
@@ -56,14 +56,15 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
             SimhasherError::NoPercentiles(_) => {
                 "Give the cap as a number greater than 0.".to_owned()
             }
-            // The extension is compiled with every feature.
+            // The other variants concern optional features of the crate, all of which are compiled
+            // in.
             _ => "Report this, please.".to_owned(),
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), &hint)
     })
 }
 
-/// A maker of fingerprints of `bits` bits by one method.
+/// A fingerprinter for `bits` bits by one method.
 pub fn fingerprinter(method: Method, config: Config, schema: Schema, bits: u32) -> Fingerprinter {
     let config = match method {
         Method::Simhash => config,

@@ -1,8 +1,8 @@
-//! What a config names: trained models, and lists of the user's words. The tables they are stored
-//! in, a backend's caches of them, training, and what makes fingerprints by them.
+//! Trained models and users' word lists, which configs name: their tables, a backend's caches of
+//! them, training, and the making of fingerprints with them.
 //!
-//! A model never changes once it is stored, so functions that read one by name are IMMUTABLE. When
-//! it is deleted, they raise an ERROR. A new model gets a new name.
+//! A stored model never changes, so functions that read one by name are IMMUTABLE. After it is
+//! deleted, they raise an ERROR. A changed model gets a new name.
 
 pub mod aggregate;
 mod cache;

@@ -1,6 +1,6 @@
-//! Sketches of texts, of which a session keeps those that it needed last. Where many texts are
-//! alike, those that one row was compared with are those that the next one is compared with, and a
-//! row that a trigger has compared is put into an index next.
+//! Sketches of texts, with a cache per session of those that were needed last. Where many texts are
+//! alike, successive rows are compared with the same texts. A text that a trigger has compared is
+//! next inserted into an index.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,27 +17,28 @@ use super::simhasher_for;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 
-/// Makes the sketches of a config.
+/// Makes sketches by one config.
 pub struct Sketches {
     sketcher: Sketcher,
     made_by: Rc<MadeBy>,
-    /// The session's, unless the config names a model or a list of words, which may be made anew.
+    /// The session's cache. If the config names a model or a word list, which may be replaced, it
+    /// is a cache of this value alone.
     kept: Rc<RefCell<Kept>>,
 }
 
-/// What a text's sketch depends on.
+/// The inputs of a sketch beside the text.
 #[derive(PartialEq, Eq)]
 struct MadeBy {
     schema: Schema,
     recipe: Config,
 }
 
-/// What was needed last, in two generations. When the young one is full, the old one goes.
+/// The cache, in two generations. When the young one is full, it replaces the old one.
 #[derive(Default)]
 struct Kept {
     young: HashMap<u64, Known>,
     old: HashMap<u64, Known>,
-    /// Of the young ones.
+    /// The size of the young generation.
     bytes: usize,
 }
 
@@ -48,10 +49,10 @@ struct Known {
     sketch: Option<Rc<Sketch>>,
 }
 
-/// The most that a generation takes.
+/// The size in bytes at which the young generation is full.
 const GENERATION: usize = 8 << 20;
 
-/// The most that one text and its sketch take.
+/// The maximal size of a cached text together with its sketch.
 const LARGEST: usize = GENERATION / 32;
 
 thread_local! {
@@ -59,7 +60,7 @@ thread_local! {
 }
 
 impl Sketches {
-    /// What the config names is looked for in the extension's schema.
+    /// Named models and lists are looked up in the extension's schema.
     pub fn new(config: &Config, schema: Schema) -> Self {
         let recipe = near_recipe(config);
         let lasts = !recipe.names_something();
@@ -83,7 +84,7 @@ impl Sketches {
         sketch
     }
 
-    /// Puts the keys of the text's sketch into `keys`, none if it has no token.
+    /// Writes the keys of the text's sketch to `keys`; none if the text has no token.
     pub fn keys(&mut self, text: &str, layout: Layout, keys: &mut Vec<u64>) {
         let known = self.kept.borrow_mut().get(self.place(text), &self.made_by, text);
         match known {

@@ -1,17 +1,17 @@
-//! Where training puts what it has no memory for: one of PostgreSQL's temporary files, which counts
-//! towards temp_file_limit and is deleted with the query.
+//! Temporary storage for training that exceeds its memory: a temporary file of PostgreSQL, which
+//! counts towards temp_file_limit and is deleted with the query.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::base::spill::Spill;
 
 use crate::error::raise;
 
-/// A temporary file, made when it is first written to.
+/// A temporary file, created at the first write.
 #[derive(Default)]
 pub struct TempFile(Option<*mut pg_sys::BufFile>);
 
 impl TempFile {
-    /// Deletes the file. One that is not closed is deleted when the transaction ends.
+    /// Deletes the file. A file that is not closed is deleted when the transaction ends.
     pub fn close(self) {
         if let Some(file) = self.0 {
             // SAFETY: the file is open.
@@ -37,7 +37,7 @@ impl Spill for TempFile {
         const FROM_START: i32 = 0;
         let Some(file) = self.0 else { return };
         pgrx::check_for_interrupts!();
-        // SAFETY: as above. No more bytes are read than there is room for.
+        // SAFETY: the file is open, and at most `bytes.len()` bytes are read into `bytes`.
         let read = unsafe {
             match pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) {
                 0 => pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()),

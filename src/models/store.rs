@@ -1,5 +1,5 @@
-//! The table simhash_model. It is read directly, so any role that may select from it can use its
-//! models, under whatever search path.
+//! The table simhash_model. It is read directly, so any role with SELECT on it can use its models,
+//! whatever the search path.
 
 use std::ffi::CStr;
 
@@ -17,15 +17,15 @@ const TABLE: &CStr = c"simhash_model";
 const NAME: i32 = 1;
 const MODEL: i32 = 5;
 
-/// What tells a row from any other that ever had its name: the transaction that wrote it, and its
-/// place.
+/// Distinguishes a row from every other row that ever had its name: the inserting transaction and
+/// the TID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowIdentity {
     xmin: u32,
     tid: u64,
 }
 
-/// The OID of a table of the extension; an ERROR if there is none.
+/// The OID of a table of the extension. Raises an ERROR if it does not exist.
 pub fn table(schema: Schema, name: &CStr) -> pg_sys::Oid {
     schema.table_named(name).unwrap_or_else(|| {
         raise(
@@ -40,7 +40,7 @@ pub fn table(schema: Schema, name: &CStr) -> pg_sys::Oid {
 }
 
 /// The name of the extension's schema, quoted for a statement. Identifiers are in the server's
-/// encoding, which SPI expects. pgrx passes bytes on unchanged.
+/// encoding, which SPI expects, and pgrx passes the bytes on unchanged.
 pub fn name_of(schema: Schema) -> &'static str {
     schema.quoted_name().to_str().unwrap_or_else(|_| {
         raise(
@@ -51,16 +51,17 @@ pub fn name_of(schema: Schema) -> &'static str {
     })
 }
 
-/// A scan of the rows of one name, or of all. Raises 42501 unless the caller may read the table.
+/// A scan of the rows with one name, or of all. Raises 42501 unless the current role has SELECT on
+/// the table.
 fn scan(schema: Schema, name: Option<&str>) -> Scan {
     let table = table(schema, TABLE);
     rights::check_select(table, TABLE);
     let key = name.map(|name| text_is(NAME, Text::from(name.to_owned()).encode()));
-    // SAFETY: a table of another shape is not the extension's.
+    // SAFETY: the extension's table has a text column with this number.
     unsafe { Scan::of_table(table, key) }
 }
 
-/// The row of that name: which row it is, and its model unless it is the `known` row.
+/// The identity of the row with that name, and its model unless it is the `known` row.
 pub fn read(
     schema: Schema,
     name: &str,
@@ -68,7 +69,7 @@ pub fn read(
 ) -> Option<(RowIdentity, Option<Box<[u8]>>)> {
     let mut scan = scan(schema, Some(name));
     let row = scan.next().map(|tuple| {
-        // SAFETY: the tuple is valid until the scan goes on.
+        // SAFETY: the tuple is valid until the next call of `next`.
         let identity = unsafe { identity(tuple) };
         if known == Some(identity) {
             return (identity, None);
@@ -83,12 +84,12 @@ pub fn read(
     row
 }
 
-/// Which row a tuple is.
+/// The identity of a tuple.
 ///
 /// # Safety
-/// It is a tuple of a table.
+/// `tuple` is a valid heap tuple of a table.
 pub unsafe fn identity(tuple: pg_sys::HeapTuple) -> RowIdentity {
-    // SAFETY: as this function's.
+    // SAFETY: `tuple` is a valid heap tuple, so its header has an xmin.
     unsafe {
         RowIdentity {
             xmin: std::mem::transmute_copy(&(*(*tuple).t_data).t_choice.t_heap.t_xmin),
@@ -97,7 +98,7 @@ pub unsafe fn identity(tuple: pg_sys::HeapTuple) -> RowIdentity {
     }
 }
 
-/// The names of models, `most` at most, sorted.
+/// The first `most` names of models, sorted.
 pub fn names(schema: Schema, most: usize) -> Vec<String> {
     let mut scan = scan(schema, None);
     let mut names = Vec::new();
@@ -112,7 +113,7 @@ pub fn names(schema: Schema, most: usize) -> Vec<String> {
     names
 }
 
-/// Raises an ERROR if the name cannot be given to a new model.
+/// Raises an ERROR if a new model cannot have this name.
 pub fn check_new_name(schema: Schema, name: &str) {
     if name.is_empty() {
         raise(
@@ -130,20 +131,20 @@ pub fn check_new_name(schema: Schema, name: &str) {
     }
 }
 
-/// Raises an ERROR if the caller may not insert into the table, before the work of training. A
-/// right on some columns is enough.
+/// Raises an ERROR if the current role may not insert into the table. It is called before the work
+/// of training. INSERT on some columns is enough.
 pub fn check_may_insert(schema: Schema) {
     rights::check_insert(table(schema, TABLE), TABLE);
 }
 
-/// Stores a model, as the caller, who must be allowed to insert into the table.
+/// Stores a model as the current role, which needs INSERT on the table.
 pub fn insert(schema: Schema, name: &str, model: &Model) {
     let schema_name = name_of(schema);
     let statement = format!(
         "INSERT INTO {schema_name}.simhash_model (name, config, documents, terms, model) \
          VALUES ($1, $2::{schema_name}.simhash_config, $3, $4, $5)"
     );
-    // SAFETY: the datums are of the types that are given.
+    // SAFETY: each value has the given type.
     let arguments = unsafe {
         [
             DatumWithOid::new(Text::from(name.to_owned()), pg_sys::TEXTOID),

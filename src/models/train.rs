@@ -1,4 +1,4 @@
-//! A model from a query's texts, in one pass and bounded memory.
+//! Training of a model on a query's texts, in one pass and in bounded memory.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::guc::work_mem;
 use crate::query::{Column, for_each_row, is_text};
 use crate::types::ConfigText;
 
-/// The time between two notices of progress.
+/// The minimal time between two progress notices.
 const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
-/// A trainer that counts the features of a config. Raises an ERROR if the config cannot train.
+/// A trainer for the features of a config. Raises an ERROR if the config does not allow training.
 pub fn new_trainer(config: &Config, schema: Schema) -> Trainer {
     let named = named_words(config, schema);
     Trainer::with(config, named, &mut interrupts()).unwrap_or_else(|error| {
@@ -50,10 +50,10 @@ pub fn raise_out_of_memory(what: &str, hint: &str) -> ! {
     )
 }
 
-/// Trains a model on the texts that a query yields and stores it under a name. Returns the number
+/// Trains a model on the texts that a query returns and stores it under a name. Returns the number
 /// of texts.
 pub fn train(schema: Schema, name: &str, query: &str, config: &ConfigText<'_>) -> i64 {
-    // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
+    // SAFETY: reads the transaction state. Raises an ERROR in a read-only transaction.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_train()".as_ptr()) };
     store::check_may_insert(schema);
     store::check_new_name(schema, name);

@@ -1,9 +1,9 @@
-//! Dictionaries and lists of stop words in a database: the table that they are stored in, a
-//! backend's cache of them, and making one.
+//! Dictionaries and stop word lists in a database: their table, a backend's cache of them, and
+//! their creation.
 //!
-//! As a model, a list never changes once it is stored, so functions that read one by name are
-//! IMMUTABLE. It is known by the hash of its words: making the same list again is no ERROR, so that
-//! a script can run twice.
+//! A stored list never changes, so functions that read one by name are IMMUTABLE, as with models.
+//! The hash of its words identifies it: creating the same list again is not an ERROR, so that a
+//! script can run twice.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -38,14 +38,14 @@ struct Entry {
     list: Arc<WordList>,
 }
 
-/// How many lists stay in memory. The one that was read first goes first.
+/// The number of lists kept in memory. The one that was read first is evicted first.
 const KEPT: usize = 8;
 
 thread_local! {
     static CACHE: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The list of that kind and name, or an ERROR that names those that exist.
+/// The list of that kind and name. Raises an ERROR that lists the existing ones if there is none.
 pub fn find(schema: Schema, kind: Kind, name: &str) -> Arc<WordList> {
     let is_it = |entry: &Entry| entry.schema == schema && entry.kind == kind && entry.name == name;
     let cached = CACHE.with_borrow(|cache| {
@@ -56,7 +56,7 @@ pub fn find(schema: Schema, kind: Kind, name: &str) -> Arc<WordList> {
         CACHE.with_borrow_mut(|cache| cache.retain(|entry| !is_it(entry)));
         raise_unknown(schema, kind, name)
     };
-    // SAFETY: the tuple is valid until the scan goes on.
+    // SAFETY: the tuple is valid until the next call of `next`.
     let identity = unsafe { store::identity(tuple) };
     let known = cached.filter(|(known, _)| *known == identity).map(|(_, list)| list);
     let list = known.clone().unwrap_or_else(|| Arc::new(read(&mut scan, tuple, kind, name)));
@@ -74,8 +74,8 @@ pub fn find(schema: Schema, kind: Kind, name: &str) -> Arc<WordList> {
     list
 }
 
-/// The row of a list, valid until its scan is ended. Raises 42501 unless the caller may read the
-/// table.
+/// The row of a list, valid until its scan ends. Raises 42501 unless the current role has SELECT on
+/// the table.
 fn row(schema: Schema, kind: Kind, name: &str) -> Option<(Scan, pg_sys::HeapTuple)> {
     let mut scan = scan(schema, Some(name));
     while let Some(tuple) = scan.next() {
@@ -87,22 +87,22 @@ fn row(schema: Schema, kind: Kind, name: &str) -> Option<(Scan, pg_sys::HeapTupl
     None
 }
 
-/// A scan of the rows of one name, or of all.
+/// A scan of the rows with one name, or of all.
 fn scan(schema: Schema, name: Option<&str>) -> Scan {
     let table = store::table(schema, TABLE);
     rights::check_select(table, TABLE);
     let key = name.map(|name| text_is(NAME, Text::from(name.to_owned()).encode()));
-    // SAFETY: a table of another shape is not the extension's.
+    // SAFETY: the extension's table has a text column with this number.
     unsafe { Scan::of_table(table, key) }
 }
 
 fn text(scan: &Scan, tuple: pg_sys::HeapTuple, column: i32) -> Option<String> {
-    // SAFETY: the column is a text.
+    // SAFETY: callers pass only columns of type text.
     let text = scan.column(tuple, column).map(|value| unsafe { Text::decode(value) });
     text.map(|text| text.as_str().to_owned())
 }
 
-/// The list of a row. Raises XX001 if its words are not those that were hashed.
+/// The list of a row. Raises XX001 if the stored hash does not match its words.
 fn read(scan: &mut Scan, tuple: pg_sys::HeapTuple, kind: Kind, name: &str) -> WordList {
     // SAFETY: the columns are arrays of text and bigint, and live as long as the row.
     let (words, frequencies) = unsafe {
@@ -157,8 +157,8 @@ fn raise_unknown(schema: Schema, kind: Kind, name: &str) -> ! {
     )
 }
 
-/// Stores a list under a name, as the caller, who must be allowed to insert into the table. Returns
-/// the hash of its words.
+/// Stores a list under a name as the current role, which needs INSERT on the table. Returns the
+/// hash of its words.
 pub fn make(
     schema: Schema,
     kind: Kind,
@@ -179,7 +179,7 @@ pub fn make(
         Kind::Dictionary => c"simhash_dictionary()",
         Kind::StopWords => c"simhash_stopwords()",
     };
-    // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
+    // SAFETY: reads the transaction state. Raises an ERROR in a read-only transaction.
     unsafe { pg_sys::PreventCommandIfReadOnly(function.as_ptr()) };
     rights::check_insert(store::table(schema, TABLE), TABLE);
     let stored = insert(schema, name, &list);
@@ -204,7 +204,7 @@ fn check_name(kind: Kind, name: &str) {
     raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
 }
 
-/// The caller's words as a list.
+/// The given words as a list.
 fn list_of(
     kind: Kind,
     words: &Array<'_, Text<'_>>,
@@ -252,7 +252,8 @@ fn check_same(kind: Kind, name: &str, hash: &str, stored: Option<&str>) {
     }
 }
 
-/// Inserts a list, unless another session did so meanwhile. Returns the hash that is stored then.
+/// Inserts a list unless another session has inserted one of that name meanwhile. Returns the hash
+/// that is then stored.
 fn insert(schema: Schema, name: &str, list: &WordList) -> Option<String> {
     let schema_name = store::name_of(schema);
     let mut words = TextArray::new();
@@ -260,7 +261,7 @@ fn insert(schema: Schema, name: &str, list: &WordList) -> Option<String> {
     let frequencies: Vec<Option<i64>> =
         list.entries().map(|(_, frequency)| frequency.map(i64::from)).collect();
     let frequencies = frequencies.iter().any(Option::is_some).then_some(frequencies);
-    // SAFETY: the datums are of the types that are given.
+    // SAFETY: each value has the given type.
     let arguments = unsafe {
         [
             DatumWithOid::new(list.kind().name(), pg_sys::TEXTOID),
