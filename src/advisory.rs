@@ -14,7 +14,7 @@ pub const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMOD
 pub enum Class {
     /// A family of tables, identified by a topmost parent.
     Family = 0x7368,
-    /// A claim for a row that is being inserted.
+    /// A claim for a row that is being written.
     Ticket = 0x7369,
     /// A column of group ids.
     IdColumn = 0x736b,

@@ -1,4 +1,4 @@
-//! Claims for rows that are being inserted. Between a trigger's search for near rows and a row's
+//! Claims for rows that are being written. Between a trigger's search for near rows and a row's
 //! entry in the index, no search finds that row. During that time it has a claim, which all
 //! sessions see.
 //!

@@ -1,4 +1,4 @@
-//! Runs that two sequences of tokens have in common. All of it is exact, whatever repeats.
+//! Common runs of two sequences of tokens. All results are exact, also where tokens repeat.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,18 +9,18 @@ use crate::base::interrupt::Interrupt;
 
 /// Two sequences, with a number for each word.
 pub(super) struct Sequences {
-    /// The first sequence, a number that no word has, and the second sequence.
+    /// The first sequence, a separator (the number `words`), and the second sequence.
     all: Vec<u32>,
-    /// How many tokens the first one has.
+    /// The number of tokens of the first sequence.
     first: usize,
-    /// How many words the first one has. What only the second one has goes by one number, the
-    /// greatest, which is in no common run.
+    /// The number of distinct words of the first sequence. All words that only the second one has
+    /// share the greatest number, which is in no common run.
     words: u32,
 }
 
 impl Sequences {
-    /// Two sequences of numbers less than `words`, and in the second one also `None` for a word
-    /// that the first one lacks.
+    /// Takes two sequences of numbers less than `words`. In the second one, `None` is a word that
+    /// the first one lacks.
     pub(super) fn new(a: Vec<u32>, words: u32, b: impl Iterator<Item = Option<u32>>) -> Self {
         let (first, mut all) = (a.len(), a);
         all.push(words);
@@ -40,10 +40,11 @@ impl Sequences {
         Order::new(&self.all, self.words as usize + 2, interrupt)
     }
 
-    /// Whether they have a run of `words` tokens in common, at least one.
+    /// Whether the sequences have a run of `words` tokens in common. `words` is at least 1.
     ///
-    /// By hashes of runs. Where one is equal, the runs are compared. Should they differ, which
-    /// nobody can bring about, as nobody knows the base, then all runs are compared by their order.
+    /// Runs are found by their hashes and then compared. If runs differ although their hashes are
+    /// equal, the suffix order decides. The hash has a random base, so no input can be made to
+    /// collide.
     pub(super) fn have_common(&self, words: usize, interrupt: &Interrupt) -> bool {
         if self.a().len() < words || self.b().len() < words {
             return false;
@@ -76,12 +77,12 @@ impl Sequences {
         false
     }
 
-    /// Of each token of the first one, whether a run of `words` tokens begins there that the second
-    /// one has as well.
+    /// For each token of the first sequence, whether a run of `words` tokens that begins there is
+    /// in the second one as well.
     pub(super) fn begin_common(&self, words: usize, interrupt: &Interrupt) -> Vec<bool> {
         let order = self.order(interrupt);
         let mut begin = vec![false; self.first];
-        // Where suffixes follow each other that begin with the same run.
+        // Places of the first sequence among neighbouring suffixes that begin with the same run.
         let mut group: Vec<u32> = Vec::new();
         let mut is_in_b = false;
         let last = (0, 0);
@@ -104,7 +105,8 @@ impl Sequences {
         begin
     }
 
-    /// How many tokens of the first one lie in common runs of at least `words` tokens.
+    /// The number of tokens of the first sequence that are in common runs of at least `words`
+    /// tokens.
     pub(super) fn count_common(&self, words: usize, interrupt: &Interrupt) -> usize {
         if !self.have_common(words, interrupt) {
             return 0;
@@ -121,7 +123,7 @@ impl Sequences {
     }
 }
 
-/// A common run: where it begins in each sequence, and its number of tokens.
+/// A common run: its start in each sequence, and its number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) a: usize,
@@ -132,25 +134,25 @@ pub(super) struct Run {
 /// No class.
 const NONE: u32 = u32::MAX;
 
-/// The common runs that go on neither to the left nor to the right, by their place in the first
-/// sequence and then in the second one.
+/// The maximal common runs, which cannot be extended to the left or to the right, ordered by their
+/// start in the first sequence and then in the second one.
 ///
-/// The places where the same `words` tokens begin are a class. For each place of the first sequence
-/// those of the second one in its class are visited, apart from stretches that follow the same
-/// token as it: these runs go on to the left. Stretches that follow each other differ in that
-/// token, so of two places that are visited one at least begins a run.
+/// The places where the same `words` tokens begin are a class. For each place of the first
+/// sequence, the places of the second one in its class are visited. Stretches that follow the same
+/// token as that place are skipped, because these runs extend to the left. Consecutive stretches
+/// differ in that token, so at least one of two visits gives a result.
 pub(super) struct Runs {
     sequences: Sequences,
     order: Order,
-    /// The class of each place, if it has one.
+    /// The class of each place; [`NONE`] if it has none.
     classes: Vec<u32>,
-    /// Where the places of each class begin in `places`, and the end of all.
+    /// The start of each class in `places`, and the end of the last one.
     starts: Vec<u32>,
     /// The places of the second sequence, ascending within a class.
     places: Vec<u32>,
-    /// For each of them, where those after it end that follow the same token.
+    /// For each of them, the end of the stretch of places that follow the same token.
     ends: Vec<u32>,
-    /// The place in the first sequence, and the next one in `places`.
+    /// The current place in the first sequence, and the next index in `places`.
     at: usize,
     next: usize,
 }
@@ -216,7 +218,7 @@ impl Runs {
     }
 }
 
-/// The places of the second sequence by their class, and where those of each class begin.
+/// The places of the second sequence sorted by class, and the start of each class.
 fn sorted_by_class(
     classes: &[u32],
     first: usize,
@@ -243,7 +245,7 @@ fn sorted_by_class(
     (starts, places)
 }
 
-/// Where the places end that belong to the class of each place and follow the same token.
+/// For each place, the end of the stretch of places in its class that follow the same token.
 fn stretches(all: &[u32], starts: &[u32], places: &[u32], interrupt: &Interrupt) -> Vec<u32> {
     let mut ends = vec![0; places.len()];
     let before = |index: usize| all[places[index] as usize - 1];

@@ -1,11 +1,12 @@
 //! Copied passages: runs of consecutive tokens that two texts have in common.
 //!
-//! [`shares`] says whether there is one ([`Prepared`] for one text and many others), [`share`] how
-//! much of a text lies in such runs, and [`shared`] finds them all, as places in the original
-//! texts. They are exact. [`kept`] says which hashes of a text an index keeps to find the texts
-//! that share a passage with it ([`Winnower`]). [`whole`] finds all pairs of a table.
+//! [`shares`] reports whether there is one ([`Prepared`] for one text and many others), [`share`]
+//! which share of a text is in such runs, and [`shared`] finds all of them, with their places in
+//! the original texts. These functions are exact. [`kept`] returns the hashes of a text that an
+//! index keeps, by which it finds texts that share a passage ([`Winnower`]). [`whole`] finds all
+//! pairs of a table.
 //!
-//! The tokens are those of a configuration, without the stop words, if it removes some.
+//! The tokens are those of a configuration. Stop words are left out if it removes them.
 
 mod common;
 mod order;
@@ -29,7 +30,7 @@ use tokens::each_token;
 pub use winnow::{Kept, WORDS, Window, Winnower};
 use words::Words;
 
-/// The part of a configuration that says which tokens a text has.
+/// The part of a configuration that determines a text's tokens.
 ///
 /// ```
 /// use simhash_core::{Config, passages::recipe};
@@ -49,8 +50,8 @@ pub fn recipe(config: &Config) -> Config {
     }
 }
 
-/// Whether two texts have a run of at least `words` consecutive tokens in common. `words` is at
-/// least 1.
+/// Whether two texts have a run of at least `words` consecutive tokens in common. `words` counts as
+/// at least 1.
 ///
 /// ```
 /// use simhash_core::{Config, Simhasher, passages::shares};
@@ -72,8 +73,8 @@ pub fn shares(
     sequences.have_common(words.max(1), &Interrupt::new(interrupt))
 }
 
-/// Of the tokens of the first text, the share that lies in runs of at least `words` tokens that the
-/// second text has as well: 0 to 1. 0 for a text without a token, of which nothing is copied.
+/// The share of the first text's tokens that are in runs of at least `words` tokens shared with the
+/// second text, from 0 to 1. It is 0 for a text without a token.
 ///
 /// ```
 /// use simhash_core::{Config, Simhasher, passages::share};
@@ -95,37 +96,37 @@ pub fn share(
     if cut.tokens == 0 { 0.0 } else { common as f64 / cut.tokens as f64 }
 }
 
-/// Where a passage stands in a text: from the first character of its first token to the last one of
-/// its last token, with the marks on it.
+/// The place of a passage in a text: from the first character of its first token to the last
+/// character of its last token, with combining marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The number of its first character, counted from 1.
     pub start: u32,
-    /// How many characters it has.
+    /// Its number of characters.
     pub length: u32,
 }
 
 /// A passage that two texts have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
-    /// Where it stands in the first text.
+    /// Its place in the first text.
     pub a: Span,
-    /// Where it stands in the second text.
+    /// Its place in the second text.
     pub b: Span,
-    /// How many tokens it has.
+    /// Its number of tokens.
     pub words: u32,
 }
 
-/// The passages that two texts have in common ([`shared`]).
+/// The passages that two texts have in common, as an iterator ([`shared`]).
 pub struct Shared {
     runs: Runs,
-    /// The characters of each token, counted from 0.
+    /// The characters of each token of either text, counted from 0.
     places: [Vec<Range<u32>>; 2],
 }
 
-/// The runs of at least `words` consecutive tokens that two texts have in common and that go on
-/// neither to the left nor to the right, by their start in the first text, then in the second one.
-/// There may be as many as the product of the texts' lengths. Memory is in proportion to their sum.
+/// The maximal runs of at least `words` consecutive tokens that two texts have in common, ordered
+/// by their start in the first text and then in the second one. There may be as many as the product
+/// of the texts' lengths. Memory is proportional to the sum of the lengths.
 ///
 /// ```
 /// use simhash_core::passages::{Passage, Span, shared};
@@ -150,7 +151,7 @@ pub fn shared(
 }
 
 impl Shared {
-    /// The next passage. Between two of them there is no more work than the texts are long.
+    /// The next passage. The work between two passages is at most linear in the texts' lengths.
     pub fn next(&mut self, interrupt: &mut dyn FnMut()) -> Option<Passage> {
         let Run { a, b, length } = self.runs.next(&Interrupt::new(interrupt))?;
         let span = |places: &[Range<u32>], first: usize| {
@@ -162,8 +163,8 @@ impl Shared {
     }
 }
 
-/// The hashes that an index keeps of a text, ascending, each with the first place where it is kept.
-/// None if the text has fewer tokens than a passage. `winnower` says how many that are.
+/// The hashes of a text that an index keeps, in ascending order, each with the first place where it
+/// is kept. There are none if the text has fewer tokens than the passages of `winnower`.
 ///
 /// ```
 /// use simhash_core::passages::{Window, Winnower, kept};
@@ -192,8 +193,8 @@ pub fn kept(
     kept
 }
 
-/// The first run of a text whose hash is kept and wanted, as it stands there. `None` if there is
-/// none.
+/// The first run of the text whose hash is kept and wanted, as it is in the text. `None` if there
+/// is no such run.
 ///
 /// ```
 /// use simhash_core::passages::{Window, Winnower, kept, kept_run};
@@ -228,8 +229,9 @@ pub fn kept_run<'a>(
     text.get(start..end)
 }
 
-/// Whether the shorter text has so few tokens that the longer one need not be cut. It is cut twice
-/// if not, so it is looked at only where it is much shorter.
+/// Whether the shorter text has fewer than `words` tokens, so that the longer one need not be cut.
+/// Otherwise the shorter text is cut a second time. It is therefore checked only if it is much
+/// shorter.
 fn is_too_short(
     simhasher: &mut Simhasher,
     [a, b]: [&str; 2],
@@ -249,9 +251,9 @@ fn is_too_short(
 /// Two texts cut into tokens.
 struct Cut {
     sequences: Sequences,
-    /// How many tokens the first text has.
+    /// The number of tokens of the first text.
     tokens: usize,
-    /// The characters of each token, if they are asked for.
+    /// The characters of each token, if places are wanted.
     places: [Vec<Range<u32>>; 2],
 }
 

@@ -1,16 +1,16 @@
-//! The suffixes of a sequence in order, and how much two of them begin with in common.
+//! The suffixes of a sequence in lexicographic order, and the lengths of their common prefixes.
 //!
-//! The order is found by induced sorting (Nong, Zhang and Chan, "Linear Suffix Array Construction
-//! by Almost Pure Induced-Sorting", DCC 2009), in linear time whatever repeats. What neighbours
-//! have in common is found as by Kasai and others (CPM 2001).
+//! The order is computed by induced sorting (Nong, Zhang and Chan, "Linear Suffix Array
+//! Construction by Almost Pure Induced-Sorting", DCC 2009), in linear time also for repetitive
+//! sequences. The common prefixes of neighbours are computed as by Kasai and others (CPM 2001).
 
 use crate::base::interrupt::Interrupt;
 
 /// No suffix.
 const EMPTY: u32 = u32::MAX;
 
-/// The starts of the suffixes of `text` in order, where a suffix comes before those that begin with
-/// it. Its numbers are less than `kinds`. Its length is less than [`EMPTY`].
+/// The starts of the suffixes of `text` in lexicographic order. A suffix precedes those of which it
+/// is a prefix. The numbers of `text` are less than `kinds`, and its length is less than [`EMPTY`].
 pub(super) fn suffixes(text: &[u32], kinds: usize, interrupt: &Interrupt) -> Vec<u32> {
     let mut order = vec![EMPTY; text.len()];
     if text.len() < 2 {
@@ -20,14 +20,15 @@ pub(super) fn suffixes(text: &[u32], kinds: usize, interrupt: &Interrupt) -> Vec
     let smaller = smaller_than_next(text, interrupt);
     let buckets = Buckets::new(text, kinds, interrupt);
     let is_leftmost = |at: usize| at > 0 && smaller[at] && !smaller[at - 1];
-    // The leftmost of the smaller suffixes, by their first number alone.
+    // Put the LMS suffixes (the leftmost of consecutive smaller ones) in order of their first
+    // number.
     let mut ends = buckets.ends();
     for at in (0..text.len()).filter(|&at| is_leftmost(at)) {
         put_last(&mut order, &mut ends, text[at], at);
         interrupt.spend(8);
     }
     induce(text, &mut order, &smaller, &buckets, interrupt);
-    // Now the pieces from each to the next one are in order. Named by it, they are a shorter text.
+    // The LMS substrings are now sorted. Replaced by their ranks, they are a shorter text.
     let pieces = sorted_pieces(text, &order, is_leftmost, interrupt);
     let leftmost: Vec<u32> =
         (0..text.len()).filter(|&at| is_leftmost(at)).map(|at| at as u32).collect();
@@ -43,7 +44,7 @@ pub(super) fn suffixes(text: &[u32], kinds: usize, interrupt: &Interrupt) -> Vec
     order
 }
 
-/// Whether each suffix is smaller than the one that begins behind it.
+/// For each suffix, whether it is smaller than the one that begins one place later (S-type).
 fn smaller_than_next(text: &[u32], interrupt: &Interrupt) -> Vec<bool> {
     let mut smaller = vec![false; text.len()];
     for at in (0..text.len() - 1).rev() {
@@ -53,7 +54,7 @@ fn smaller_than_next(text: &[u32], interrupt: &Interrupt) -> Vec<bool> {
     smaller
 }
 
-/// Where the suffixes that begin with each number start.
+/// The bucket of each number: the range in the order of the suffixes that begin with it.
 struct Buckets(Vec<u32>);
 
 impl Buckets {
@@ -79,14 +80,14 @@ impl Buckets {
     }
 }
 
-/// Puts a suffix before those that were put at the end of its bucket.
+/// Puts a suffix at the end of its bucket, before those that were put there earlier.
 fn put_last(order: &mut [u32], ends: &mut [u32], number: u32, at: usize) {
     let end = &mut ends[number as usize];
     *end -= 1;
     order[*end as usize] = at as u32;
 }
 
-/// Puts all suffixes in order, from those that `order` has, the leftmost smaller ones.
+/// Sorts all suffixes by induction from the LMS suffixes that `order` contains.
 fn induce(
     text: &[u32],
     order: &mut [u32],
@@ -100,7 +101,7 @@ fn induce(
         order[*start as usize] = at as u32;
         *start += 1;
     };
-    // The end of the text comes before all suffixes. The last suffix is greater than it.
+    // The end of the text precedes all suffixes, so the last suffix is greater than the next one.
     put_first(order, text.len() - 1);
     for place in 0..order.len() {
         let at = order[place] as usize;
@@ -119,8 +120,8 @@ fn induce(
     }
 }
 
-/// A name for the piece that begins at each leftmost place: equal for equal pieces, and in their
-/// order. Elsewhere [`EMPTY`].
+/// The rank of the LMS substring that begins at each place; equal substrings have equal ranks. It
+/// is [`EMPTY`] at other places.
 fn sorted_pieces(
     text: &[u32],
     order: &[u32],
@@ -143,8 +144,8 @@ fn sorted_pieces(
     names
 }
 
-/// Whether the pieces that begin at two places are equal. A piece ends with the place where the
-/// next one begins. No piece is compared with more than two others.
+/// Whether the LMS substrings at two places are equal. One ends at the place where the next one
+/// begins. Each is compared with at most two others.
 fn are_same_pieces(
     text: &[u32],
     a: usize,
@@ -165,7 +166,7 @@ fn are_same_pieces(
     false
 }
 
-/// The places in `leftmost` in the order of the suffixes that begin there.
+/// The indexes of `leftmost` in the order of the suffixes that begin at those places.
 fn order_of_pieces(
     names: &[u32],
     leftmost: &[u32],
@@ -185,19 +186,19 @@ fn order_of_pieces(
     order
 }
 
-/// The suffixes of a text in order.
+/// The suffixes of a text in lexicographic order.
 pub(super) struct Order {
-    /// Where each suffix begins.
+    /// The start of each suffix, in order.
     suffixes: Vec<u32>,
-    /// The place in the order of each suffix.
+    /// The rank of the suffix at each start.
     places: Vec<u32>,
-    /// How much each suffix has in common with the one before it.
+    /// The length of the common prefix of each suffix with the one before it.
     common: Vec<u32>,
-    /// The least of `common` in each block, of two, of four blocks, and so on.
+    /// The minimum of `common` over each block, then over two, four, eight blocks and so on.
     least: Vec<Vec<u32>>,
 }
 
-/// The suffixes of a block.
+/// The number of suffixes in a block.
 const BLOCK: usize = 32;
 
 impl Order {
@@ -213,15 +214,16 @@ impl Order {
         Order { suffixes, places, common, least }
     }
 
-    /// Where the suffixes begin, in order, and how much each has in common with the one before.
+    /// The starts of the suffixes in order, each with the length of its common prefix with the one
+    /// before.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         self.suffixes.iter().zip(&self.common).map(|(&at, &common)| (at as usize, common as usize))
     }
 
-    /// How many numbers the text has in common from two places on, which differ.
+    /// The length of the common prefix of the suffixes at two different places.
     pub(super) fn common(&self, a: usize, b: usize) -> usize {
         let (a, b) = (self.places[a] as usize, self.places[b] as usize);
-        // What both have in common, all between them have in common with their neighbours.
+        // It is the minimum of the neighbours' common prefixes between the two in the order.
         let (first, last) = (a.min(b) + 1, a.max(b) + 1);
         let (from, to) = (first.div_ceil(BLOCK), last / BLOCK);
         let least = |range: std::ops::Range<usize>| self.common[range].iter().copied().min();
@@ -253,7 +255,7 @@ fn common_with_previous(
             continue;
         };
         let (this, other) = (&text[at..], &text[suffixes[previous as usize] as usize..]);
-        // The suffix that begins one later has at least one less in common with some other.
+        // Kasai's lemma: this suffix has at least `length` numbers in common with its predecessor.
         length = length.min(this.len()).min(other.len());
         let more = this[length..].iter().zip(&other[length..]).take_while(|(a, b)| a == b);
         let more = more.inspect(|_| interrupt.spend(1)).count();

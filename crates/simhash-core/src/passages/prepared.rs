@@ -1,4 +1,4 @@
-//! A text that is compared with many others: cut once, with a table of its runs.
+//! A text to be compared with many others: it is cut once, and its runs are in a table.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,7 +10,7 @@ use crate::Simhasher;
 use crate::base::counter::Counter;
 use crate::base::interrupt::Interrupt;
 
-/// A text, cut into tokens, and where each of its runs begins.
+/// A text cut into tokens, with the place of each of its runs.
 ///
 /// ```
 /// use simhash_core::passages::Prepared;
@@ -25,13 +25,13 @@ pub struct Prepared {
     length: usize,
     words: Words,
     tokens: Vec<u32>,
-    /// The place of one run with a hash.
+    /// The place of one run for each hash.
     runs: Counter<u64>,
     rolling: Rolling,
 }
 
 impl Prepared {
-    /// A text, and of how many tokens runs are, at least one.
+    /// Prepares a text for runs of `length` tokens, which counts as at least 1.
     pub fn new(
         simhasher: &mut Simhasher,
         text: &str,
@@ -60,7 +60,7 @@ impl Prepared {
         &self.text
     }
 
-    /// The share of the text's tokens that lie in runs that another text has as well.
+    /// The share of the text's tokens that are in runs shared with another text.
     pub fn share(
         &self,
         simhasher: &mut Simhasher,
@@ -75,7 +75,7 @@ impl Prepared {
         common as f64 / self.tokens.len() as f64
     }
 
-    /// Whether another text, cut by the same `simhasher`, has a run of the text.
+    /// Whether another text, cut by the same `simhasher`, shares a run with this text.
     pub fn shares(
         &mut self,
         simhasher: &mut Simhasher,
@@ -88,7 +88,7 @@ impl Prepared {
         }
         let length = *length;
         rolling.restart();
-        // The numbers of the latest tokens that the text has, one behind the other.
+        // The numbers of the latest consecutive tokens that the text has, too.
         let mut latest: Vec<u32> = Vec::new();
         let (mut is_found, mut is_doubtful) = (false, false);
         simhasher.for_each_token(other, interrupt, |token| {
@@ -106,7 +106,8 @@ impl Prepared {
                 let start = start as usize;
                 let run = &latest[latest.len() - length..];
                 is_found = tokens[start..start + length] == *run;
-                // Two runs of one hash, which nobody can bring about: the base is not known.
+                // Two different runs have one hash. The random base makes that practically
+                // impossible.
                 is_doubtful |= !is_found;
             }
         });
@@ -117,7 +118,7 @@ impl Prepared {
             }
     }
 
-    /// The text, and another one.
+    /// The sequences of this text and another one.
     fn beside(
         &self,
         simhasher: &mut Simhasher,

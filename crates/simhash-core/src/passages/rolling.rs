@@ -1,5 +1,5 @@
-//! The hash of each run of some number of tokens, from that of the run before it (Karp and Rabin
-//! 1987): a polynomial modulo a prime, whose coefficients are the tokens.
+//! The hash of each run of a fixed number of tokens, computed from the previous one (Karp and Rabin
+//! 1987): a polynomial modulo a prime, with the tokens as coefficients.
 
 /// 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
@@ -8,18 +8,18 @@ const PRIME: u64 = (1 << 61) - 1;
 #[derive(Debug, Clone)]
 pub(super) struct Rolling {
     base: u64,
-    /// The base to the power of the tokens of a run.
+    /// The base to the power of the number of tokens in a run.
     power: u64,
-    /// The tokens of the last run, the next one to go at `slot`.
+    /// The tokens of the last run, as a ring; the next token is stored at `slot`.
     last: Box<[u64]>,
     slot: usize,
-    /// How many of them are still to come.
+    /// The number of tokens missing to a whole run.
     missing: usize,
     sum: u64,
 }
 
 impl Rolling {
-    /// For runs of `run` tokens, at least one.
+    /// Takes the number of tokens in a run, at least one.
     pub(super) fn new(base: u64, run: usize) -> Self {
         let base = reduce(base);
         let power = (0..run).fold(1, |power, _| multiply(power, base));
@@ -34,8 +34,8 @@ impl Rolling {
         self.sum = 0;
     }
 
-    /// Takes the next token. The hash of the run that ends with it, less than 2^61, if there are
-    /// enough tokens.
+    /// Adds the next token. Returns the hash, less than 2^61, of the run that ends with it, if
+    /// there are enough tokens.
     #[inline]
     pub(super) fn push(&mut self, token: u64) -> Option<u64> {
         let token = reduce(token);
@@ -51,14 +51,14 @@ impl Rolling {
     }
 }
 
-/// The remainder of any number.
+/// The remainder of any number modulo [`PRIME`].
 #[inline]
 fn reduce(number: u64) -> u64 {
     let rest = (number & PRIME) + (number >> 61);
     if rest >= PRIME { rest - PRIME } else { rest }
 }
 
-/// The sum of two remainders, one of which may be [`PRIME`] instead of 0.
+/// The sum of two remainders. One of them may be [`PRIME`] instead of 0.
 #[inline]
 fn add(a: u64, b: u64) -> u64 {
     reduce(a + b)

@@ -1,10 +1,10 @@
-//! The tokens of a text, and where their characters stand in it.
+//! The tokens of a text, with their places in it counted in characters.
 
 use std::ops::Range;
 
 use crate::Simhasher;
 
-/// Hands every token to `sink`, and where its characters stand to `places`.
+/// Passes every token to `sink`, and adds the place of its characters to `places`.
 pub(super) fn each_token(
     simhasher: &mut Simhasher,
     text: &str,
@@ -22,7 +22,7 @@ pub(super) fn each_token(
     });
 }
 
-/// Counts the characters before places of a text that hardly ever descend.
+/// Counts the characters before byte positions of a text. It is fast if positions mostly ascend.
 #[derive(Default)]
 struct Characters {
     bytes: usize,

@@ -1,26 +1,25 @@
-//! Which hashes of a text an index keeps, so that texts with a passage in common have one in common
-//! (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003).
+//! Winnowing selects the hashes of a text that an index keeps, such that texts with a passage in
+//! common keep a common hash (Schleimer, Wilkerson and Aiken, SIGMOD 2003).
 //!
-//! Every run of `k` tokens is hashed. Of each `w` consecutive hashes the least is kept, the last
-//! one of equals, where `w + k - 1` is the number of words that the index asks for. So both texts
-//! of a passage of that many words keep the least hash within it: they see the same `w` hashes.
-//! About 2 / (w + 1) of all hashes are kept.
+//! Every run of `k` tokens is hashed. Of each `w` consecutive hashes the least is kept, and among
+//! equal ones the last. `w + k - 1` is the number of words of the index's passages. Two texts that
+//! share such a passage have the same `w` hashes in it, so both keep the least of them. About 2 /
+//! (w + 1) of all hashes are kept.
 //!
-//! Indexes store the hashes, so they never change.
+//! Indexes store the hashes, so the hashes never change.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use super::rolling::Rolling;
 
-/// How many words a passage of an index may have at least.
+/// The allowed minimal lengths of an index's passages, in words.
 pub const WORDS: RangeInclusive<usize> = 5..=10_000;
 
-/// The base of the polynomial whose coefficients are the tokens' hashes: the first 61 bits of the
-/// fraction of pi.
+/// The base of the polynomial over the tokens' hashes: the first 61 bits of the fraction of pi.
 const BASE: u64 = 0x243f_6a88_85a3_08d3 >> 3;
 
-/// A run that is kept.
+/// A kept run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kept {
     /// Its hash.
@@ -29,7 +28,7 @@ pub struct Kept {
     pub token: u32,
 }
 
-/// The lengths of runs and windows for passages of some number of words.
+/// The lengths of runs and windows for passages of a given number of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
     run: usize,
@@ -37,32 +36,32 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window for passages of `words` tokens and more. `None` unless [`WORDS`] has that number.
+    /// The window for passages of at least `words` words. `None` unless [`WORDS`] contains that
+    /// number.
     ///
-    /// A run has half of the words, but no less than three: see README.md beside
-    /// this file.
+    /// A run has half of the words, but at least three: README.md in this directory says why.
     pub fn of(words: usize) -> Option<Self> {
         let run = (words / 2).max(3);
         WORDS.contains(&words).then(|| Window { run, width: words + 1 - run })
     }
 
-    /// How many tokens are hashed together: k.
+    /// The number of tokens in a run: k.
     pub fn run(self) -> usize {
         self.run
     }
 
-    /// Of how many hashes the least is kept: w.
+    /// The number of hashes in a window, of which the least is kept: w.
     pub fn width(self) -> usize {
         self.width
     }
 
-    /// How many tokens a passage has at least.
+    /// The minimal number of tokens of a passage.
     pub fn words(self) -> usize {
         self.run + self.width - 1
     }
 }
 
-/// Takes a text's tokens one by one and keeps the hashes of an index.
+/// Takes a text's tokens one by one and selects the hashes that an index keeps.
 ///
 /// ```
 /// use simhash_core::passages::{Window, Winnower};
@@ -80,25 +79,26 @@ pub struct Winnower {
     runs: Rolling,
     /// The number of the next run.
     next: u32,
-    /// Runs of the present window that are less than all after them, ascending.
+    /// Runs of the current window whose hashes are less than those of all later ones, in ascending
+    /// order.
     least: VecDeque<Kept>,
-    /// The run that was last kept.
+    /// The first token of the run kept last.
     kept: Option<u32>,
 }
 
 impl Winnower {
-    /// One that has taken no token.
+    /// A winnower for a new text.
     pub fn new(window: Window) -> Self {
         let runs = Rolling::new(BASE, window.run);
         Winnower { window, runs, next: 0, least: VecDeque::new(), kept: None }
     }
 
-    /// How many tokens a run has.
+    /// The number of tokens in a run.
     pub fn run(&self) -> usize {
         self.window.run
     }
 
-    /// Forgets the tokens that it has taken.
+    /// Prepares for a new text.
     pub fn restart(&mut self) {
         self.runs.restart();
         self.next = 0;
@@ -106,14 +106,14 @@ impl Winnower {
         self.kept = None;
     }
 
-    /// Takes the hash of the next token ([`feature_hash`](crate::base::hash::feature_hash)). Hands
-    /// the run to `sink` that has to be kept as of now, if there is one: each once, in their order.
+    /// Takes the hash of the next token ([`feature_hash`](crate::base::hash::feature_hash)). If a
+    /// run is to be kept from now on, it is passed to `sink`: each once, in the order of the text.
     #[inline]
     pub fn push(&mut self, token: u64, sink: &mut impl FnMut(Kept)) {
         let Some(sum) = self.runs.push(token) else { return };
         let new = Kept { hash: mix(sum), token: self.next };
         self.next += 1;
-        // The last of equals is the least.
+        // Among equal hashes the last one is kept.
         while self.least.back().is_some_and(|last| last.hash >= new.hash) {
             self.least.pop_back();
         }
@@ -131,9 +131,9 @@ impl Winnower {
     }
 }
 
-/// Spreads a remainder over 64 bits, no two to the same number: the finaliser of `MurmurHash3`.
-/// Remainders of runs that differ in their last token alone are near each other, and the least of
-/// them must not be more often of one such token than of another.
+/// A bijection of 64-bit numbers: the finaliser of `MurmurHash3`. Remainders of runs that differ
+/// only in their last token are close together. Without this, the least of them would depend on
+/// that token.
 #[inline]
 fn mix(number: u64) -> u64 {
     let number = (number ^ number >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);

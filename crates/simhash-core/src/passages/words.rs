@@ -1,4 +1,4 @@
-//! A number for each word of a text.
+//! Numbers for words.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,13 @@ use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
 
-/// Words, each once, numbered as they were added.
+/// Distinct words, numbered in the order in which they were added.
 pub(super) struct Words {
-    /// The number of the first word with a hash, and of others that have the same.
+    /// The number of the first word with each hash, and the numbers of other words with the same
+    /// hash.
     numbers: Counter<u64>,
     others: HashMap<Box<str>, u32>,
-    /// The words one behind the other, and where each one ends.
+    /// All words, concatenated, and the end of each one.
     all: String,
     ends: Vec<usize>,
 }
@@ -28,17 +29,17 @@ impl Default for Words {
 }
 
 impl Words {
-    /// How many there are.
+    /// The number of words.
     pub(super) fn len(&self) -> u32 {
         self.ends.len() as u32
     }
 
-    /// Bytes of memory, about.
+    /// The approximate memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.numbers.memory() + self.all.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// A word by its number.
+    /// The word with a number.
     pub(super) fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -51,7 +52,7 @@ impl Words {
         if self.get(number) == word { Some(number) } else { self.others.get(word).copied() }
     }
 
-    /// The number of a word, which is added if it is new.
+    /// The number of a word. A new word is added.
     pub(super) fn add(&mut self, word: &str) -> u32 {
         if let Some(number) = self.find(word) {
             return number;

@@ -1,27 +1,28 @@
-//! Places block by block, where memory does not hold the keys of all rows.
+//! Blocks of places, for when memory does not hold the keys of all rows.
 
 use std::ops::Range;
 
-/// The bytes of memory that a key of a row takes at most: the row in the key's list, a share of the
-/// list's start, and the key in the row's list.
+/// The memory of a key of a row in bytes, at most: the row in the key's list, a share of the list's
+/// start, and the key in the row's list.
 pub(super) const OF_POSTING: usize = 3 * size_of::<u32>();
 
-/// The blocks of places: each meets those before it, and then itself. Of two sides, each of the
-/// second meets each of the first.
+/// The blocks of places, and the order of their meetings. A meeting is a pair of blocks to compare.
+/// Each block meets the blocks before it and then itself. With two sides, each block of the second
+/// side meets each of the first.
 ///
-/// Blocks are as large as their rows' keys let them be: memory holds those of any two.
+/// A block is as large as possible while memory still holds the keys of any two blocks.
 pub(super) struct Blocks {
     blocks: Vec<Range<u32>>,
-    /// How many blocks are of the first side, where there are two.
+    /// The number of blocks of the first side, if there are two sides.
     of_first: Option<usize>,
-    /// The blocks that meet next, and how many meetings there were.
+    /// The next blocks to meet, and the number of meetings so far.
     first: usize,
     second: usize,
     met: usize,
 }
 
-/// Two blocks of which each row of the one is to be compared with each of the other. Or twice the
-/// same: each row is to be compared with those before it.
+/// Two blocks: each row of one is to be compared with each row of the other. If both are the same
+/// block, each row is to be compared with the rows before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meeting {
     pub(super) first: Range<u32>,
@@ -37,14 +38,14 @@ impl Meeting {
         self.first.contains(&place) || self.second.contains(&place)
     }
 
-    /// The places below this one are those of the first block, where there are two.
+    /// The end of the first block's places, if there are two blocks.
     pub(super) fn split(&self) -> Option<u32> {
         (!self.is_of_one()).then_some(self.second.start)
     }
 }
 
 impl Blocks {
-    /// All in one.
+    /// One block for each side.
     pub(super) fn of_all(places: u32, split: Option<u32>) -> Self {
         let blocks = match split {
             Some(split) => vec![0..split, split..places],
@@ -57,8 +58,8 @@ impl Blocks {
         Blocks { blocks, of_first, first: 0, second: of_first.unwrap_or(0), met: 0 }
     }
 
-    /// Such that so many bytes hold the keys of two. `degrees` says how many each place has. A row
-    /// of more is a block of its own.
+    /// Divides places into blocks such that `memory` bytes hold the keys of any two. `degrees` is
+    /// the number of keys of each place. A row with more keys than that is a block of its own.
     pub(super) fn divided(degrees: &[u32], split: Option<u32>, memory: usize) -> Self {
         let most = memory / (2 * OF_POSTING);
         let (mut blocks, mut of_first) = (Vec::new(), None);
@@ -79,7 +80,7 @@ impl Blocks {
         Self::new(blocks, of_first)
     }
 
-    /// The next blocks that meet.
+    /// The next meeting.
     pub(super) fn next(&mut self) -> Option<Meeting> {
         let second = self.blocks.get(self.second)?.clone();
         let first = self.blocks[self.first].clone();
@@ -93,7 +94,7 @@ impl Blocks {
         Some(Meeting { first, second })
     }
 
-    /// How much is done, of 1, if `within` is what is done of the last meeting.
+    /// The fraction of the work that is done; `within` is that of the current meeting.
     pub(super) fn share(&self, within: f64) -> f64 {
         let count = self.blocks.len();
         let all = self.of_first.map_or(count * (count + 1) / 2, |first| first * (count - first));

@@ -1,7 +1,7 @@
-//! Copies: rows of equal texts stand for each other.
+//! Copies: one row represents all rows with an equal text.
 //!
-//! Rows of equal texts have equal keys. So each row gets a signature, a sum over its keys, and only
-//! rows of equal signatures are asked for the hashes of their texts.
+//! Equal texts have equal keys. Each row therefore gets a signature, a sum over its keys, and the
+//! hash of its text is read only if several rows have its signature.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,18 +14,19 @@ use crate::base::sort::sort_checked;
 /// No row.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Rows by their texts. On each side the first row of a text stands for the others.
+/// Rows by their texts. On each side the first row of a text represents the others.
 pub(super) struct Classes {
-    /// For each place the first row of its text on its side. [`NONE`] if the row is gone.
+    /// For each place, the first row with its text on its side. [`NONE`] if the row no longer
+    /// exists.
     units: Vec<u32>,
-    /// For each place the first row of its text. [`NONE`] as above.
+    /// For each place, the first row with its text on any side. [`NONE`] as above.
     texts: Vec<u32>,
-    /// The rows of each text that two or more of a side have, ascending, by the first one.
+    /// The rows of each text that two or more rows of a side have, ascending, by the first of them.
     members: Vec<u32>,
     ranges: HashMap<u32, Range<usize>>,
 }
 
-/// A row, ordered by its signature, the hash of its text, and its place.
+/// A row. It is ordered by its signature, the hash of its text, and its place.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Copy {
     /// A number for each signature that several rows have.
@@ -35,8 +36,8 @@ struct Copy {
 }
 
 impl Classes {
-    /// From a walk over the keys. With `split`, the places below it are one side, and the others
-    /// are the other.
+    /// Finds the copies in a walk over the keys. With `split`, the places below it are one side,
+    /// and the others are the other.
     pub(super) fn new(places: u32, split: Option<u32>, rows: &mut impl Rows) -> Self {
         let all: Vec<u32> = (0..places).collect();
         let (members, ranges) = (Vec::new(), HashMap::new());
@@ -80,17 +81,17 @@ impl Classes {
         self.ranges.insert(first.place, start..self.members.len());
     }
 
-    /// Whether a row stands for itself, and perhaps for others.
+    /// Whether a row represents its text on its side.
     pub(super) fn is_unit(&self, place: u32) -> bool {
         self.units[place as usize] == place
     }
 
-    /// A number of a row's text. `None` if the row is gone.
+    /// The number of a row's text: its first row. `None` if the row no longer exists.
     pub(super) fn text(&self, place: u32) -> Option<u32> {
         Some(self.texts[place as usize]).filter(|&text| text != NONE)
     }
 
-    /// The rows that a row stands for, in ascending order. It is the first one.
+    /// The rows that a row represents, in ascending order. The first of them is the row itself.
     pub(super) fn members(&self, unit: u32) -> &[u32] {
         match self.ranges.get(&unit) {
             Some(range) => &self.members[range.clone()],
@@ -98,14 +99,14 @@ impl Classes {
         }
     }
 
-    /// The rows that stand for others, in no order.
+    /// The rows that represent other rows, too, in no particular order.
     pub(super) fn copied(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.keys().copied()
     }
 }
 
-/// Rows that have the same keys as others, in the order in which they are read fastest, each with a
-/// number of its keys.
+/// The rows that have the same keys as another row, ordered by address, each with a number for its
+/// set of keys.
 fn rows_of_equal_keys(places: u32, rows: &mut impl Rows) -> Vec<(u32, u32)> {
     let mut signatures = vec![0u64; places as usize];
     let mut walked = 0u64;

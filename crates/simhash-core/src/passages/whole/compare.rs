@@ -1,8 +1,8 @@
-//! How much a text has in common with others, each in a time that is linear in the other one.
+//! Measures what a text has in common with other texts, in time linear in the other text.
 //!
-//! The runs of the text are in a table by their hashes, and those of the others are looked up.
-//! Where hashes are equal, runs are compared. Should they ever differ, which nobody can bring
-//! about, as nobody knows the base, then the order of all suffixes decides.
+//! A table has the text's runs by their hashes, in which the runs of the other texts are looked up.
+//! If hashes are equal, the runs are compared. If those ever differ, the suffix order decides; the
+//! hash has a random base, so no input can be made to collide.
 
 use std::collections::HashSet;
 
@@ -15,34 +15,36 @@ use crate::passages::rolling::Rolling;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// What two texts have in common.
+/// The common runs of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Common {
-    /// How many stretches of the other text its common runs cover, and how many tokens those have.
+    /// The number of stretches of the other text that common runs cover, and the number of their
+    /// tokens.
     pub(super) passages: u32,
     pub(super) tokens: u32,
-    /// How many tokens of the text of the table lie in common runs.
+    /// The number of tokens of the table's text that are in common runs.
     pub(super) of_text: u32,
 }
 
-/// The runs of a text, each by the first place where it begins.
+/// The runs of a text, each identified by the first place where it begins.
 pub(super) struct Table {
     rolling: Rolling,
     firsts: Counter<u64>,
-    /// For each place the next one of the same run, in no order. The first one is before them all.
+    /// For each place, the next place of the same run, in no particular order. The list begins with
+    /// the first place.
     next: Vec<u32>,
-    /// For each first place the number of the comparison that last met it.
+    /// For each first place, the number of the last comparison in which the run was common.
     met: Vec<u32>,
     comparisons: u32,
     equal: Equal,
-    /// Different runs have equal hashes.
+    /// Whether different runs have equal hashes.
     is_mixed: bool,
-    /// Where common runs begin, of one comparison.
+    /// The starts of the common runs in the current comparison.
     begin: Vec<u32>,
 }
 
 impl Table {
-    /// Of a text that has `words` tokens or more. That is 1 at least.
+    /// Takes a text of at least `words` tokens. `words` is at least 1.
     pub(super) fn new(text: &[u32], words: usize, base: u64, interrupt: &Interrupt) -> Self {
         let mut table = Table {
             rolling: Rolling::new(base, words),
@@ -79,7 +81,7 @@ impl Table {
         table
     }
 
-    /// What another text has in common with the text of the table. `None` if there is no run.
+    /// Compares another text with the text of the table. `None` if they have no run in common.
     pub(super) fn compare(
         &mut self,
         other: &[u32],
@@ -131,7 +133,7 @@ impl Table {
         self.rolling.restart();
     }
 
-    /// A run is common. All its places begin one.
+    /// Notes that a run is common: a common run begins at each of its places.
     fn meet(&mut self, first: u32, interrupt: &Interrupt) {
         let met = &mut self.met[first as usize];
         if std::mem::replace(met, self.comparisons) == self.comparisons {
@@ -146,20 +148,20 @@ impl Table {
     }
 }
 
-/// Whether runs are equal, from what is known of the run before.
+/// Compares runs, using the result for the previous run.
 struct Equal {
     words: usize,
     /// Pairs of places of a text where long runs begin, such that the first run without its first
-    /// token is the second one without its last token.
+    /// token is the second run without its last token.
     overlaps: HashSet<(u32, u32)>,
 }
 
 impl Equal {
-    /// Shorter runs are compared sooner than looked up.
+    /// Shorter runs are compared faster than they are looked up.
     const LONG: usize = if cfg!(test) { 4 } else { 256 };
 
-    /// Whether `run` is the one at a place of `text`. The run that begins a token before it is that
-    /// of the place `before`, if that is known.
+    /// Whether `run` equals the run at `place` of `text`. The run that begins one token before
+    /// `run` equals the run at `before`, if that is known.
     #[inline]
     fn are(
         &mut self,
@@ -189,7 +191,7 @@ impl Equal {
     }
 }
 
-/// The stretches that runs cover. Those that touch are one.
+/// The stretches that runs cover. Adjacent and overlapping runs form one stretch.
 struct Cover {
     words: usize,
     stretches: usize,
@@ -202,7 +204,7 @@ impl Cover {
         Cover { words, stretches: 0, tokens: 0, end: 0 }
     }
 
-    /// Takes a run that begins after all before it.
+    /// Adds a run that begins after all runs added before.
     fn add(&mut self, start: usize) {
         let end = start + self.words;
         self.stretches += usize::from(self.stretches == 0 || start > self.end);
@@ -219,7 +221,7 @@ impl Cover {
     }
 }
 
-/// As [`Table::compare`], by the order of suffixes.
+/// As [`Table::compare`], by suffix order.
 fn by_order(other: &[u32], text: &[u32], words: usize, interrupt: &Interrupt) -> Option<Common> {
     let [of_other, of_text] = [(other, text), (text, other)].map(|(a, b)| {
         let kinds = a.iter().max().map_or(0, |greatest| greatest + 1);

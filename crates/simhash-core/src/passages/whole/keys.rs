@@ -1,4 +1,4 @@
-//! Which rows have which keys in common, and so are candidates for each other.
+//! The keys that rows share, by which rows become candidates for each other.
 
 use super::blocks::Meeting;
 use super::classes::Classes;
@@ -6,12 +6,12 @@ use super::rows::Rows;
 use crate::base::interrupt::Interrupt;
 use crate::whole::sharing::is_shared;
 
-/// Keys that propose no pairs.
+/// Keys that are too frequent to propose pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many there are.
+    /// The number of such keys.
     pub keys: u64,
-    /// The one that most texts have, if there is one.
+    /// The key that the most texts have, if there is one.
     pub most_frequent: Option<Frequent>,
 }
 
@@ -20,44 +20,44 @@ pub struct LeftOut {
 pub struct Frequent {
     /// Its number.
     pub key: u32,
-    /// How many different texts have it.
+    /// The number of different texts that have it.
     pub texts: usize,
     /// The place of the first row that has it.
     pub place: u32,
 }
 
-/// Which keys propose pairs.
+/// The rule by which keys propose pairs.
 #[derive(Clone, Copy)]
 pub(super) struct Law {
     pub(super) split: Option<u32>,
-    /// Keys of more texts propose none.
+    /// Keys that more texts have propose no pairs.
     pub(super) most: Option<usize>,
 }
 
-/// What one walk over all keys tells apart from the lists.
+/// Figures from one walk over all keys, beside the lists.
 pub(super) struct Account {
     pub(super) left_out: LeftOut,
-    /// For each text whether it has a key that may propose pairs, by its number.
+    /// For each text, by its number, whether a key that may propose pairs has it.
     pub(super) proposed: Vec<bool>,
 }
 
-/// The keys that rows have in common, and their rows.
+/// The keys that several rows share, and their rows.
 ///
 /// Invariant: a key's rows ascend.
 pub(super) struct Lists {
-    /// The keys' rows, and where each key's begin, and the end of all.
+    /// The rows of all keys, the start of each key's rows, and the end of the last one's.
     rows: Vec<u32>,
     lists: Vec<u32>,
-    /// The keys of each place, and where they begin, and the end of all.
+    /// The keys of all places, the start of each place's keys, and the end of the last one's.
     keys: Vec<u32>,
     starts: Vec<u32>,
-    /// For each place 1 and the place that last met it.
+    /// For each place, 1 plus the last place that had it as a candidate.
     met: Vec<u32>,
 }
 
 impl Lists {
-    /// Puts the rows below `below` that have a key in common with a row into `found`, each once, in
-    /// no order. To be asked once for each row.
+    /// Writes the rows below `below` that share a key with `place` to `found`, each once, in no
+    /// particular order. May be called once for each row.
     pub(super) fn candidates(
         &mut self,
         place: u32,
@@ -82,11 +82,11 @@ impl Lists {
     }
 }
 
-/// The lists as they grow, key by key.
+/// The lists while they are built, key by key.
 struct Builder {
     rows: Vec<u32>,
     lists: Vec<u32>,
-    /// How many keys each place has.
+    /// The number of keys of each place.
     degrees: Vec<u32>,
     memory: usize,
     is_full: bool,
@@ -98,14 +98,13 @@ impl Builder {
         Builder { rows: Vec::new(), lists: vec![0], degrees, memory, is_full: false }
     }
 
-    /// Adds the rows of a key, in ascending order. Where memory does not hold them, they are only
-    /// counted from now on.
+    /// Adds the rows of a key, in ascending order. Once memory is exceeded, keys are only counted.
     fn push(&mut self, key: &[u32]) {
         key.iter().for_each(|&place| self.degrees[place as usize] += 1);
         if self.is_full {
             return;
         }
-        // A row's keys are stored as the keys' rows are.
+        // The keys of the rows will take as much memory as the rows of the keys.
         let rows = self.rows.len() + key.len();
         let bytes = (2 * rows + self.lists.len()) * size_of::<u32>();
         if bytes > self.memory || rows > u32::MAX as usize {
@@ -127,7 +126,7 @@ impl Builder {
         let mut starts = Vec::with_capacity(met.len() + 1);
         let mut end = 0;
         starts.push(0);
-        // Until the keys are in their lists, `met` says where the next one goes.
+        // While the keys are sorted into lists, `met` has the next index for each place.
         for place in &mut met {
             interrupt.spend(4);
             let degree = std::mem::replace(place, end);
@@ -149,10 +148,10 @@ impl Builder {
     }
 }
 
-/// Counts the texts of keys.
+/// Counts the different texts that have a key.
 struct Counting<'a> {
     classes: &'a Classes,
-    /// For each text the number of the walk's last key that it has.
+    /// For each text, the number of the last key in the walk that it has.
     seen: Vec<u32>,
     key: u32,
 }
@@ -162,7 +161,7 @@ impl<'a> Counting<'a> {
         Counting { classes, seen: vec![0; places as usize], key: 0 }
     }
 
-    /// How many texts these rows have.
+    /// The number of different texts of these rows.
     fn texts(&mut self, rows: &[u32]) -> usize {
         if self.key == u32::MAX {
             self.seen.fill(0);
@@ -179,8 +178,10 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Walks over all keys and lists those that rows of a meeting have in common. Where memory does not
-/// hold them, says how many keys each place has. With `account`, that is told as well.
+/// Lists the keys that rows of a meeting share, in one walk over all keys. If the lists exceed
+/// `memory`, the error has the number of keys of each place. With `account`, the walk also fills
+/// that, and always goes over all keys. Without, it ends when memory is exceeded, and the numbers
+/// are incomplete.
 pub(super) fn walk(
     rows: &mut impl Rows,
     places: u32,
@@ -217,7 +218,7 @@ impl Account {
         Account { left_out: LeftOut::default(), proposed: vec![false; places as usize] }
     }
 
-    /// Takes a key. `texts` says how many have it, if it is left out.
+    /// Adds a key. `texts` is the number of texts that have it, if it is left out.
     fn add(&mut self, key: u32, rows: &[u32], texts: Option<usize>, law: Law, classes: &Classes) {
         let Some(texts) = texts else {
             for text in rows.iter().filter_map(|&place| classes.text(place)) {

@@ -1,14 +1,15 @@
 //! Whole tables: all pairs of rows that share a passage.
 //!
-//! Two texts share a passage only if they have a key in common, one that an index keeps of both
-//! ([`Winnower`](super::Winnower)). An index has its postings (key, row) in the order of the key.
-//! So a walk over it tells which rows share which keys ([`keys`]). For each row, those before it
-//! that share a key are its candidates. Its text is put into a table of its runs once, and each
-//! candidate's text is looked up in it ([`compare`]), which is exact.
+//! Two texts share a passage only if they share a key, a hash that an index keeps of both
+//! ([`Winnower`](super::Winnower)). An index has its postings (key, row) in the order of the keys,
+//! so a walk over it shows which rows share which keys ([`keys`]). A row's candidates are the rows
+//! before it that share a key with it. The row's text is put into a table of its runs once, in
+//! which each candidate's text is looked up ([`compare`]). That is exact.
 //!
-//! Rows are known by their places, the numbers from 0 in the order in which they are taken. Rows of
-//! equal texts stand for each other ([`classes`]). Where memory does not hold the keys of all rows,
-//! places are taken in blocks ([`blocks`]), each meeting of which is a walk over the index.
+//! A row is identified by its place, its number from 0 in the order of processing. One row
+//! represents all rows with an equal text ([`classes`]). If memory does not hold the keys of all
+//! rows, places are processed in blocks ([`blocks`]), with one walk over the index for each pair of
+//! blocks.
 
 mod blocks;
 mod classes;
@@ -36,33 +37,34 @@ use texts::Texts;
 /// Two rows that share a passage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
-    /// The place of the row that comes first.
+    /// The place of the row that precedes.
     pub a: u32,
-    /// The place of the other one.
+    /// The place of the other row.
     pub b: u32,
-    /// How many stretches of the first text passages of both cover. Those that touch or overlap are
-    /// one.
+    /// The number of stretches of the first text that common passages cover. Passages that touch or
+    /// overlap form one stretch.
     pub passages: u32,
-    /// How many tokens these stretches have.
+    /// The number of tokens in these stretches.
     pub words: u32,
-    /// These, as a share of the first text: what [`share`](super::share) says.
+    /// Their share of the first text's tokens, as [`share`](super::share) returns it.
     pub share_a: f64,
-    /// As [`share`](super::share) says of the second text.
+    /// The share of the second text's tokens, as [`share`](super::share) returns it.
     pub share_b: f64,
 }
 
-/// All pairs of rows that share a passage, in progress.
+/// Finds all pairs of rows that share a passage, step by step.
 ///
 /// A pair is found if its texts have a run of `words` tokens in common ([`shares`](super::shares))
-/// and a key that is not left out. Its figures count all that they have in common.
+/// and share a key that is not left out. Its figures count all that the texts have in common.
 ///
-/// - Of one table, rows of equal texts are found once, each with the first one of them, which
-///   stands for them in other pairs. These come before all others.
-/// - Of two tables, each row of the first one is found with each of the second one.
-/// - [`Pairs::of_texts`] are pairs of texts instead, each by the first row that has it.
+/// - Within one table, the first row of a text represents its copies. Each copy is found once,
+///   paired with that row, and in no other pair.
+/// - Between two tables, each row of the first one is paired with each of the second one.
+/// - [`Pairs::of_texts`] finds pairs of texts instead, each text identified by its first row.
 ///
-/// Pairs come by their second rows, or the first ones of their texts, those of each in no order.
-/// Where memory does not hold all keys, they do so within each meeting of two blocks of rows.
+/// Pairs of copies come first. The others are ordered by their second rows, or the first rows of
+/// their texts; the pairs of one row are in no particular order. If memory does not hold all keys,
+/// that is the order within each meeting of two blocks.
 pub struct Pairs {
     places: u32,
     words: usize,
@@ -72,63 +74,64 @@ pub struct Pairs {
     of_texts: bool,
     begun: Option<Begun>,
     left_out: LeftOut,
-    /// What was found last, of rows that may stand for others, and how many pairs of these were
-    /// handed out.
+    /// The pair found last, whose rows may represent others, and the number of their pairs already
+    /// returned.
     last: Option<(Found, usize)>,
     is_full: bool,
 }
 
-/// What is known after the first walks over the keys.
+/// The state after the first walks over the keys.
 struct Begun {
     classes: Classes,
-    /// Rows that stand for others that were not found yet. The next one is the last.
+    /// Rows that represent copies and are still to be processed, as a stack.
     copied: Vec<u32>,
     blocks: Blocks,
     meeting: Option<(Meeting, Lists)>,
-    /// The next row of the meeting that is not ahead.
+    /// The next row of the meeting that is not in `ahead`.
     next: u32,
-    /// The next rows, whose texts are expected.
+    /// The next rows, whose texts were announced to [`Rows::expect_tokens`].
     ahead: VecDeque<Row>,
-    /// The round of [`Texts`] in which they were last expected.
+    /// The round of [`Texts`] in which they were last announced.
     expected_in: u32,
     row: Option<Row>,
 }
 
-/// A row that is compared with its candidates.
+/// A row to be compared with its candidates.
 struct Row {
     place: u32,
-    /// The runs of its text, and the round of [`Texts`] that they are from.
+    /// The table of its runs, and the round of [`Texts`] in which it was made.
     table: Option<(u32, Table)>,
-    /// The candidates that are left. The next one is the last.
+    /// The remaining candidates, as a stack.
     candidates: Vec<u32>,
 }
 
-/// What a step came to.
+/// The result of a step.
 enum Step {
     Found(Found),
-    /// A candidate that shares nothing, or nothing at all.
+    /// A candidate that shares nothing, or a step that compared nothing.
     Nothing,
-    /// The last candidate of a row that was compared.
+    /// A compared row has no further candidates.
     EndOfRow,
     End,
 }
 
-/// So many pairs are handed out together at most.
+/// The maximal number of pairs in a batch.
 const BATCH: usize = if cfg!(test) { 8 } else { 1 << 10 };
 
-/// So many candidates are known ahead at most, about, where texts are expected together.
+/// The approximate maximal number of candidates in `ahead`, if texts are announced.
 const AHEAD: usize = if cfg!(test) { 64 } else { 1 << 18 };
 
-/// What the first walk over the keys is of the work, about, and each of the others of a meeting.
+/// The estimated share of the first walk in the whole work, and of each later walk in its meeting.
 const WALK: f64 = 0.1;
 
 impl Pairs {
-    /// All pairs of places below `places`. With `split`, of one below it and one from it on. A
-    /// passage has at least `words` tokens, 1 at least, and no fewer than those that the keys are
-    /// for. Keys that more than `most` different texts have propose no pair.
+    /// Finds pairs of places below `places`; with `split`, one place below it and one from it on. A
+    /// passage has at least `words` tokens. `words` counts as at least 1, and must not be less than
+    /// the number for which the keys were made. Keys that more than `most` different texts have
+    /// propose no pair.
     ///
-    /// Takes about so many bytes of memory, some 30 for each place, and 30 for each token of a text
-    /// that is compared with others.
+    /// Takes about `memory` bytes, and in addition some 30 for each place and 30 for each token of
+    /// a text that is compared with others.
     pub fn new(
         places: u32,
         split: Option<u32>,
@@ -150,26 +153,27 @@ impl Pairs {
         }
     }
 
-    /// As this, but each pair of texts once, by the first rows that have them, and each text that
-    /// several rows of one table have, with itself. [`Pairs::copies`] are the rows of a text.
+    /// Finds each pair of texts once, identified by the first rows that have them. A text that
+    /// several rows of one table have is paired with itself. [`Pairs::copies`] returns the rows of
+    /// a text.
     pub fn of_texts(self) -> Self {
         Self { of_texts: true, ..self }
     }
 
-    /// The rows of a text that was found, of those on the side of this one, which is the first.
+    /// The rows on this row's side that have its text. `place` is the first of them.
     pub fn copies(&self, place: u32) -> &[u32] {
         self.begun.as_ref().map_or(&[], |begun| begun.classes.members(place))
     }
 
-    /// The keys that were left out. Known as of the first batch.
+    /// The keys that were left out. Known from the first batch on.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Puts the next pairs into `found`, one at least. False at the end.
+    /// Writes the next pairs to `found`, at least one. False at the end.
     ///
     /// # Errors
-    /// When not even the keys of two rows fit into memory, then and ever after.
+    /// If memory does not even hold the keys of two rows, this call and all later ones fail.
     pub fn next_batch(
         &mut self,
         rows: &mut impl Rows,
@@ -193,7 +197,8 @@ impl Pairs {
         Ok(!found.is_empty())
     }
 
-    /// Adds pairs of rows that those that were found last stand for. False if there are none.
+    /// Adds the pairs of all rows that the rows of the last pair represent. False if there are
+    /// none.
     fn hand_out(&mut self, rows: &mut impl Rows, found: &mut Vec<Found>) -> bool {
         let (Some(begun), Some((pair, next))) = (&self.begun, &mut self.last) else {
             return false;
@@ -234,7 +239,7 @@ impl Pairs {
         let Some(row) = &mut begun.row else {
             begun.row = begun.ahead.pop_front();
             if let Some(Row { candidates, .. }) = &mut begun.row {
-                // Those come first that might be thrown away.
+                // Texts in memory come first, because they might be discarded.
                 let texts = &self.texts;
                 let key = |&other: &u32| (!texts.has(other), rows.address(other), other);
                 candidates.sort_unstable_by_key(key);
@@ -245,7 +250,7 @@ impl Pairs {
                 begun.expect(&self.texts, rows);
                 return Ok(Step::Nothing);
             }
-            // Its lists make room for the next ones.
+            // Free its lists before the next ones are made.
             begun.meeting = None;
             let Some(meeting) = begun.blocks.next() else { return Ok(Step::End) };
             let law = (self.law, &begun.classes);
@@ -268,7 +273,7 @@ impl Pairs {
         Ok(pair.map_or(Step::Nothing, Step::Found))
     }
 
-    /// The first walks over the keys.
+    /// Does the first walks over the keys.
     fn begin(&mut self, rows: &mut impl Rows) -> Result<Begun, Full> {
         let Self { places, law, memory, .. } = *self;
         let classes = Classes::new(places, law.split, rows);
@@ -300,9 +305,9 @@ impl Pairs {
 }
 
 impl Begun {
-    /// Puts the next rows that have candidates ahead, until enough of their texts are to be read,
-    /// or there are very many candidates. A row that stands for others is its own candidate. False
-    /// if there are none.
+    /// Adds the next rows that have candidates to `ahead`, until enough texts are to be read or
+    /// there are very many candidates. A row that represents copies is its own candidate. False if
+    /// there are no more rows.
     fn look_ahead(&mut self, texts: &Texts, rows: &mut impl Rows) -> bool {
         let together = rows.together().max(1);
         let most = if together == 1 { 1 } else { AHEAD };
@@ -340,7 +345,7 @@ impl Begun {
         Some(Row { place, table: None, candidates })
     }
 
-    /// Says which texts are read next, unless they are as near as can be.
+    /// Announces the texts to be read next, if `rows` reads texts together.
     fn expect(&mut self, texts: &Texts, rows: &mut impl Rows) {
         self.expected_in = texts.round();
         if rows.together() <= 1 {
@@ -349,7 +354,7 @@ impl Begun {
         let (mut places, mut met) = (Vec::new(), HashSet::new());
         let mut candidates = Vec::new();
         for row in self.row.iter().chain(&self.ahead) {
-            // As they are sorted when it is their turn.
+            // In the order in which they will be sorted when they are compared.
             candidates.clone_from(&row.candidates);
             candidates.sort_unstable_by_key(|&place| (rows.address(place), place));
             let of_row = [row.place].into_iter().chain(candidates.iter().copied());
@@ -363,13 +368,13 @@ fn report(blocks: &Blocks, meeting: &Meeting, next: u32, rows: &mut impl Rows) {
     if next.is_multiple_of(64) || next == meeting.second.end {
         let rows_of = f64::from(meeting.second.end - meeting.second.start);
         let within = f64::from(next - meeting.second.start) / rows_of;
-        // A row meets those before it, of which the last ones have the most.
+        // Each row is compared with those before it, so the work grows with the square.
         let within = if meeting.is_of_one() { within * within } else { within };
         rows.progress(WALK + (1.0 - WALK) * blocks.share(WALK + (1.0 - WALK) * within));
     }
 }
 
-/// What two equal texts have in common. Their places are not set.
+/// What two equal texts have in common. The places are to be set by the caller.
 fn equal(tokens: usize) -> Found {
     let (passages, words) = (1, tokens as u32);
     Found { a: NONE, b: NONE, passages, words, share_a: 1.0, share_b: 1.0 }

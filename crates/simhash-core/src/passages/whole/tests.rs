@@ -1,4 +1,4 @@
-//! Against the definitions, by comparing each text with each, window by window.
+//! Tests against the definitions, by comparing every pair of texts, window by window.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -13,17 +13,17 @@ use crate::sketches::simhash::Simhasher;
 /// Rows of texts, by their places.
 struct Sample {
     texts: Vec<String>,
-    /// The rows that are not there, though the keys have them.
+    /// Rows that no longer exist, although keys refer to them.
     gone: HashSet<u32>,
     keys: Vec<(u32, Vec<u32>)>,
     simhasher: Simhasher,
     walks: usize,
     hashed: usize,
     cut: usize,
-    /// So many are expected together, and these are.
+    /// The number of texts announced together, and the places announced last.
     together: usize,
     expected: HashSet<u32>,
-    /// How many were not.
+    /// The number of texts that were read without being announced.
     surprises: usize,
 }
 
@@ -32,7 +32,7 @@ fn simhasher() -> Simhasher {
 }
 
 impl Sample {
-    /// With the keys for passages of `words` tokens.
+    /// Makes the keys for passages of `words` tokens.
     fn new(texts: Vec<String>, words: usize) -> Self {
         let mut simhasher = simhasher();
         let mut winnower = Winnower::new(Window::of(words).unwrap());
@@ -64,12 +64,12 @@ impl Sample {
         self.texts[place as usize].split_whitespace().collect()
     }
 
-    /// How many different texts have a key.
+    /// The number of different texts that have a key.
     fn texts_of(&self, key: &[u32]) -> usize {
         key.iter().map(|&place| &self.texts[place as usize]).collect::<HashSet<_>>().len()
     }
 
-    /// So many bytes hold the keys of any two rows.
+    /// The memory that holds the keys of any two rows.
     fn least_memory(&self) -> usize {
         let shared = self.keys.iter().filter(|(_, rows)| rows.len() > 1);
         let mut degrees = vec![0; self.texts.len()];
@@ -140,7 +140,7 @@ impl Rows for Sample {
     fn check(&mut self) {}
 }
 
-/// Which tokens of `a` lie in runs of `words` tokens that `b` has as well.
+/// For each token of `a`, whether it is in a run of `words` tokens that `b` has as well.
 fn covered<T: Hash + Eq>(a: &[T], b: &[T], words: usize) -> Vec<bool> {
     let runs: HashSet<&[T]> = b.windows(words).collect();
     let mut covered = vec![false; a.len()];
@@ -166,7 +166,7 @@ fn common<T: Hash + Eq>(a: &[T], b: &[T], words: usize) -> Option<Common> {
     (tokens > 0).then(|| Common { passages: stretches(&of_a), tokens, of_text })
 }
 
-/// All pairs, and the number of keys that are left out.
+/// All pairs, and the number of left out keys.
 fn expected(
     rows: &Sample,
     split: Option<u32>,
@@ -208,7 +208,7 @@ fn expected(
     (found, left_out)
 }
 
-/// Texts of few words in many orders, of passages from each other, and copies.
+/// Random texts of few words, partly made of passages of earlier ones, and copies.
 fn texts(random: &mut SplitMix64, count: usize, kinds: u64, longest: u64) -> Vec<String> {
     let mut all: Vec<Vec<u64>> = Vec::new();
     for _ in 0..count {
@@ -252,7 +252,7 @@ fn assert_same(found: Vec<Found>, expected: Vec<Found>, case: &str) {
     assert_eq!(found.len(), expected.len(), "{case}");
 }
 
-/// Pairs with copies are all pairs.
+/// Checks that pairs of texts, expanded to their copies, are all pairs of rows.
 fn check_copies(
     rows: &mut Sample,
     split: Option<u32>,
@@ -287,7 +287,8 @@ fn check(rows: &mut Sample, split: Option<u32>, words: usize, most: Option<usize
     rows.surprises = 0;
     let (found, of_found) = rows.all(of_all);
     assert_same(found, pairs, &format!("{split:?} {words} {most:?} {memory}"));
-    // Once texts are thrown away, one may be read that was there when others were expected.
+    // Once texts are discarded, one may be read again that was in memory when others were
+    // announced.
     assert!(rows.surprises == 0 || memory < 1 << 24);
     assert_eq!(of_found.keys, left_out);
     assert_eq!(of_found.most_frequent.is_some(), left_out > 0);
@@ -385,7 +386,7 @@ fn hashes_that_are_equal_decide_nothing() {
         if a.len() < words {
             continue;
         }
-        // With the base 1 all orders of the same tokens have the same hash.
+        // With the base 1, all permutations of the same tokens have the same hash.
         let base = [1, 0x1234_5678_9abc_def0][case % 2];
         let mut table = Table::new(&a, words, base, interrupt);
         for _ in 0..4 {
@@ -443,7 +444,7 @@ fn copies_are_cut_once() {
     let expected: Vec<Found> = (1..5000).map(|b| Found { b, ..pair }).collect();
     assert_same(found, expected, "");
     assert_eq!((rows.cut, rows.hashed, rows.walks), (1, 5000, 2));
-    // Of two tables, the first pairs are handed out before all are made.
+    // Between two tables, the first pairs are returned before all are made.
     let mut pairs = Pairs::new(5000, Some(2500), 5, None, 1 << 24);
     let mut batch = Vec::new();
     assert!(pairs.next_batch(&mut rows, &mut batch).unwrap());

@@ -1,4 +1,4 @@
-//! Texts that were cut into tokens, as numbers of their words.
+//! Texts as sequences of word numbers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,18 +7,18 @@ use super::rows::Rows;
 use crate::base::interrupt::Interrupt;
 use crate::passages::words::Words;
 
-/// Texts by their places. Equal words have equal numbers, and others have not.
+/// Texts by their places. Two words have equal numbers if and only if they are equal.
 ///
-/// When so many bytes are full, all are thrown away, and all words. What is cut again may take
-/// other numbers then.
+/// When the texts exceed `memory` bytes, all texts and words are discarded. A text that is cut
+/// again may then have other numbers.
 pub(super) struct Texts {
     words: Words,
     tokens: Vec<u32>,
     texts: HashMap<u32, Range<usize>>,
     memory: usize,
-    /// More bytes are full.
+    /// Texts are discarded when they exceed this size in bytes.
     limit: usize,
-    /// How often all were thrown away.
+    /// The number of times that all texts were discarded.
     round: u32,
 }
 
@@ -34,23 +34,23 @@ impl Texts {
         }
     }
 
-    /// Whether a text can be had at once.
+    /// Whether a text is in memory.
     pub(super) fn has(&self, place: u32) -> bool {
         self.texts.contains_key(&place)
     }
 
-    /// Numbers of words are comparable only if they were had in the same round.
+    /// The current round. Word numbers are comparable only within one round.
     pub(super) fn round(&self) -> u32 {
         self.round
     }
 
-    /// The tokens of a text that was loaded. None if it was thrown away since.
+    /// The tokens of a loaded text. Empty if it was discarded since.
     pub(super) fn get(&self, place: u32) -> &[u32] {
         self.texts.get(&place).map_or(&[], |text| &self.tokens[text.clone()])
     }
 
-    /// Cuts a text, unless it was. A row that is gone has a text without tokens. The text of `kept`
-    /// is not thrown away.
+    /// Cuts a text unless it is in memory. The text of a row that no longer exists has no tokens.
+    /// The text of `kept` is not discarded.
     pub(super) fn load(&mut self, place: u32, kept: u32, rows: &mut impl Rows) {
         if self.has(place) {
             return;
@@ -81,7 +81,7 @@ impl Texts {
             }
             self.texts.insert(kept, 0..self.tokens.len());
         }
-        // What is kept may be large. It must not be copied for each small text.
+        // The kept text may be large. A higher limit avoids copying it for each small text.
         self.limit = self.memory.max(2 * self.bytes());
     }
 }
