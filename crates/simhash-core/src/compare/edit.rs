@@ -1,4 +1,4 @@
-//! Edit distance: how many graphemes must be inserted, dropped or replaced to make one text of
+//! Edit distance: the number of graphemes to insert, delete or replace to turn one text into
 //! another (Levenshtein 1965), by the bit-parallel algorithm of Hyyrö (2003) in rapidfuzz.
 
 use std::collections::HashMap;
@@ -12,20 +12,20 @@ use crate::base::interrupt::Interrupt;
 use crate::config::NormalizeSteps;
 use crate::texts::normalize::normalize_into;
 
-/// The most graphemes that a text may have between what it begins and what it ends with in common
-/// with the other one. A comparison needs about 64 bytes for each.
+/// The maximal number of graphemes of a text between the common beginning and the common end. A
+/// comparison needs about 64 bytes for each.
 pub const MOST_GRAPHEMES: usize = 1 << 20;
 
-/// A text is too long: it has more than [`MOST_GRAPHEMES`].
+/// A text has more than [`MOST_GRAPHEMES`] graphemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
-    /// How many the longer text has, apart from what both begin and end with.
+    /// The number of the longer text's graphemes between the common beginning and the common end.
     pub graphemes: usize,
 }
 
-/// One minus the edit distance of two texts over the length of the longer one, both counted in
-/// extended grapheme clusters of the texts normalised by `steps`: 0 to 1, and 1 for equal texts. 0
-/// if one of the texts has no grapheme: it is near to nothing.
+/// One minus the edit distance divided by the length of the longer text. Both are counted in
+/// extended grapheme clusters of the texts normalised by `steps`. The result is from 0 to 1, and 1
+/// for equal texts. It is 0 if one of the texts has no grapheme.
 ///
 /// # Errors
 /// [`TooLong`].
@@ -65,7 +65,8 @@ pub fn similarity(
     Ok((longer - levenshtein::distance(a, b)) as f64 / longer as f64)
 }
 
-/// A number for each grapheme: a character's own, or one beyond all of them for a longer cluster.
+/// A number for each grapheme: the code point of a single character, or a number beyond all code
+/// points for a longer cluster.
 struct Numbers<'a>(HashMap<&'a str, u32>);
 
 impl<'a> Numbers<'a> {
@@ -85,8 +86,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// What is left without what both begin with, and then without what both end with. The distance is
-/// the same.
+/// Removes the common beginning, and then the common end. That does not change the distance.
 fn without_common_ends<'a>(a: &'a [u32], b: &'a [u32]) -> [&'a [u32]; 2] {
     let same = |&(x, y): &(&u32, &u32)| x == y;
     let begin = a.iter().zip(b).take_while(same).count();
@@ -95,9 +95,9 @@ fn without_common_ends<'a>(a: &'a [u32], b: &'a [u32]) -> [&'a [u32]; 2] {
     [&a[..a.len() - end], &b[..b.len() - end]]
 }
 
-/// Numbers of graphemes, and a look at interrupts for each one that is taken. For each grapheme of
-/// one text the algorithm works through `words` words of 64 graphemes of the other one, at most, so
-/// this makes a call of the library one that can be cancelled.
+/// An iterator over grapheme numbers that checks for interrupts at each one. For each grapheme of
+/// one text, the algorithm processes at most `words` words, each for 64 graphemes of the other
+/// text. A call of the library can therefore be cancelled.
 #[derive(Clone)]
 struct Checked<'a> {
     left: Copied<Iter<'a, u32>>,
@@ -155,7 +155,7 @@ mod tests {
         similarity([a, b], NormalizeSteps::default(), &mut || ()).unwrap()
     }
 
-    /// A text of the characters with these numbers: letters, Han, and clusters of two characters.
+    /// A text of the characters with these numbers: letters, Han characters, and clusters of two.
     fn text(numbers: &[u32]) -> String {
         let character = |&number: &u32| match number % 3 {
             0 => char::from_u32(u32::from('a') + number / 3).unwrap().to_string(),
@@ -187,8 +187,8 @@ mod tests {
             checked(&a, &b)?;
         }
 
-        /// Beyond 64 graphemes the library compares blocks, and only those of a band that it widens
-        /// when the texts differ more.
+        /// Beyond 64 graphemes the library compares blocks, and only in a band that it widens if
+        /// the texts differ more.
         #[test]
         fn equals_dynamic_programming_of_long_texts(
             mut a in prop::collection::vec(0u32..60, 0..700),
@@ -214,7 +214,7 @@ mod tests {
     fn texts_are_normalised_first() {
         assert_eq!(of("Hello,  World!", "hello world"), 1.0);
         assert_eq!(of("漢字", "汉字"), 1.0);
-        // One of eleven graphemes, the space.
+        // One of eleven graphemes is inserted: the space.
         assert_eq!(of("hello world", "helloworld"), 10.0 / 11.0);
         let raw = similarity(["ab", "AB"], NormalizeSteps::NONE, &mut || ());
         assert_eq!(raw, Ok(0.0));
@@ -234,7 +234,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|letter| letter.repeat(MOST_GRAPHEMES + 1));
         let graphemes = MOST_GRAPHEMES + 1;
         assert_eq!(similarity([&a, &b], steps, &mut || ()), Err(TooLong { graphemes }));
-        // What both begin and end with does not count.
+        // The common beginning and end do not count.
         let [c, d] = ["x", "yz"].map(|middle| format!("{a}{middle}{b}"));
         let length = 2 * graphemes + 2;
         let expected = (length - 2) as f64 / length as f64;
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_long_comparison_can_be_cancelled() {
-        // Of 2^12 rows, each of 2^6 words.
+        // There are 2^12 rows, each of 2^6 words.
         let [a, b] = ["ab", "cd"].map(|pair| pair.repeat(1 << 11));
         let mut checks = 0;
         let of =

@@ -1,13 +1,13 @@
-//! Why two fingerprints differ: the features of two texts side by side, and how much of the
-//! distance each one causes.
+//! Explains why two fingerprints differ: the features of two texts side by side, and the share of
+//! the distance that each feature causes.
 //!
-//! The shares of all features add up to the distance, for either method:
-//! - A bit of a simhash is the sign of a sum over the features. Where it differs, each feature has
-//!   the part that its own change is of the change of the whole sum. A feature that works against
-//!   the difference has a share below 0.
-//! - A bit of a one-bit MinHash comes from the feature that is first in one permutation. Where it
-//!   differs, the first of the one text or of the other is a feature that only that text has. They
-//!   share the bit if both are.
+//! The shares of all features add up to the distance, with either method:
+//! - A bit of a simhash is the sign of a sum over the features. If the bit differs, a feature's
+//!   share is the change of its own term divided by the change of the whole sum. A feature that
+//!   works against the difference has a negative share.
+//! - A bit of a one-bit MinHash comes from the first feature in one permutation. If the bit
+//!   differs, at least one text's first feature is absent from the other text. If both are, each
+//!   gets half of the bit.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -24,16 +24,16 @@ use crate::{Fingerprint, Simhasher};
 /// A feature of one text or of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// A text that has it, and its number there.
+    /// A text that has it (0 or 1), and its number there.
     place: (u32, u32),
-    /// What it weighs in each text. `None` where it is absent.
+    /// Its weight in each text. `None` if it is absent.
     pub weights: [Option<f32>; 2],
-    /// How many of the bits that differ it causes.
+    /// Its share of the distance, in bits.
     pub share: f64,
 }
 
 impl Row {
-    /// The texts that have it: `a`, `b` or `both`.
+    /// The side that has it: `a`, `b` or `both`.
     pub fn side(&self) -> &'static str {
         match self.weights {
             [_, None] => "a",
@@ -42,38 +42,39 @@ impl Row {
         }
     }
 
-    /// The weights, where an absent feature weighs nothing.
+    /// The weights, with 0 for an absent feature.
     fn numbers(&self) -> [f64; 2] {
         self.weights.map(|weight| weight.map_or(0.0, f64::from))
     }
 }
 
-/// Two texts compared.
+/// The comparison of two texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     texts: [Texts; 2],
-    /// Every feature once. First those that matter most: by share, whether above or below 0, then
-    /// by how much the weights differ, then by weight, then as the texts have them.
+    /// Every feature once, the most important ones first: by the absolute value of the share, then
+    /// by the difference of the weights, then by weight, then in the order of the texts.
     pub rows: Vec<Row>,
-    /// The distance of the fingerprints. `None` if a text has none.
+    /// The distance of the fingerprints. `None` if a text has no fingerprint.
     pub distance: Option<u32>,
-    /// The sum of each feature's lesser weight, divided by that of its greater one: the Jaccard
-    /// similarity, if all weigh the same. `None` if neither text has a feature that weighs.
+    /// The sum of the features' smaller weights divided by the sum of their greater weights: with
+    /// equal weights, the Jaccard similarity. `None` if no feature of either text has a positive
+    /// weight.
     pub similarity: Option<f64>,
 }
 
 impl Explanation {
-    /// The token of a row, or the shingle's tokens with one space between them.
+    /// The feature of a row: a token, or the tokens of a shingle with one space between them.
     pub fn feature(&self, row: &Row) -> &str {
         let (side, place) = row.place;
         self.texts[side as usize].get(place as usize)
     }
 }
 
-/// Compares two texts. `F` is the width of the fingerprints. `None` when the features of one of
-/// them are longer than `limit` bytes together.
+/// Compares two texts. `F` is the width of the fingerprints. `None` if the features of one text
+/// have more than `limit` bytes in total.
 ///
-/// For `minhash`, `simhasher` must be one of a [`recipe`](crate::config::recipes::recipe).
+/// For `minhash`, `simhasher` must be made from a [`recipe`](crate::config::recipes::recipe).
 ///
 /// ```
 /// use simhash_core::config::{Config, Method};
@@ -117,7 +118,7 @@ pub fn explain<F: Fingerprint>(
 
 /// The rows in the order of [`Explanation::rows`].
 fn ordered(rows: Vec<Row>, interrupt: &Interrupt) -> Vec<Row> {
-    // Numbers that are not negative are in the order of their bits.
+    // Non-negative floats have the order of their bit patterns.
     let key = |row: &Row| {
         let [a, b] = row.numbers();
         [row.share.abs(), (a - b).abs(), a.max(b)].map(|number| Reverse(number.to_bits()))
@@ -129,7 +130,7 @@ fn ordered(rows: Vec<Row>, interrupt: &Interrupt) -> Vec<Row> {
     places.into_iter().inspect(|_| spent()).map(|(_, place)| rows[place]).collect()
 }
 
-/// The number that a feature has in each text. Small, for there are as many as features.
+/// The number of a feature in each text. It is compact, because there is one for each feature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sides([u32; 2]);
 
@@ -151,14 +152,14 @@ impl Sides {
     }
 }
 
-/// The features of two texts, each once.
+/// The distinct features of two texts.
 struct Both<'a, F> {
     features: [&'a Features<F>; 2],
     sides: Vec<Sides>,
 }
 
 impl<F: Fingerprint> Both<'_, F> {
-    /// A feature as each text has it.
+    /// A feature in each text.
     fn get(&self, sides: Sides) -> [Option<Feature<'_, F>>; 2] {
         [0, 1].map(|side| Some(self.features[side].get(sides.get(side)?)))
     }
@@ -174,14 +175,15 @@ impl<F: Fingerprint> Both<'_, F> {
     }
 }
 
-/// All features, in the order in which the texts have them.
+/// All distinct features, in the order in which the texts have them.
 fn sides<F: Fingerprint>(
     features: [&Features<F>; 2],
     hash_of: impl Fn(&[u8]) -> u64,
     interrupt: &Interrupt,
 ) -> Vec<Sides> {
     let mut sides: Vec<Sides> = Vec::new();
-    // The place of the first feature with a hash, and of others that have the same.
+    // The index in `sides` of the first feature with each hash, and of other features with the same
+    // hash.
     let mut places: Counter<u64> = Counter::new();
     let mut others: HashMap<&str, u32> = HashMap::new();
     for (side, of_text) in features.into_iter().enumerate() {
@@ -222,15 +224,15 @@ fn similarity(rows: &[Row], interrupt: &Interrupt) -> Option<f64> {
     (greatest > 0.0).then(|| least / greatest)
 }
 
-/// What a feature of this weight adds to the sum of a bit: it is taken away where the bit of the
-/// feature's hash is clear. Without a branch, for no processor could foretell it.
+/// The amount that a feature adds to the sum of a bit: its weight, negated if the bit of its hash
+/// is clear. There is no branch, because it would be unpredictable.
 #[inline]
 fn signed(weight: f32, word: u64, bit: usize) -> f64 {
     f64::from_bits(f64::from(weight).to_bits() ^ (!word >> bit) << 63)
 }
 
-/// The sums of the bits, the fingerprint's before their sign is taken. They are exact: weights are
-/// whole numbers of 2^-18, and a text is too short for a sum of 2^35.
+/// The sums of the bits, whose signs are the fingerprint. They are exact: weights are multiples of
+/// 2^-18, and a text is too short for a sum of 2^35.
 fn sums<F: Fingerprint>(both: &Both<'_, F>, side: usize, interrupt: &Interrupt) -> Vec<f64> {
     let mut sums = vec![0.0; F::BITS as usize];
     for feature in both.of(side) {
@@ -254,7 +256,7 @@ fn shares_of_sums<F: Fingerprint>(
         return (None, vec![0.0; both.sides.len()]);
     }
     let [a, b] = [0, 1].map(|side| sums(both, side, interrupt));
-    // The bits that differ, and by how much their sums do.
+    // The bits that differ, with the change of each one's sum.
     let changes: Vec<(usize, f64)> = (0..F::BITS as usize)
         .filter(|&bit| (a[bit] > 0.0) != (b[bit] > 0.0))
         .map(|bit| (bit, b[bit] - a[bit]))
@@ -286,7 +288,7 @@ fn shares_of_least<F: Fingerprint>(
 ) -> (Option<u32>, Vec<f64>) {
     let sides = &both.sides;
     let mut shares = vec![0.0; sides.len()];
-    // The hashes of each text's features, and their places.
+    // The hashes of each text's features, with their indexes in `sides`.
     let [a, b] = [0, 1].map(|side| {
         let present = sides.iter().enumerate().filter_map(|(place, sides)| {
             let feature = both.features[side].get(sides.get(side)?);
@@ -315,7 +317,7 @@ fn shares_of_least<F: Fingerprint>(
     (Some(distance), shares)
 }
 
-/// The least value in a lane, and the place of the feature that has it.
+/// The least value in a lane, and the index of the feature that has it.
 fn first(features: &[(u64, u64)], shift: u32, lane: u32) -> Option<(u32, usize)> {
     let values = features
         .iter()

@@ -1,5 +1,5 @@
-//! How alike two texts are, and why: [`similarity`] decides, [`edit`] counts edits of short texts,
-//! [`explain`] shows what a fingerprint is made of.
+//! Comparison of two texts: [`similarity`] decides whether they are duplicates, [`edit`] counts
+//! edits of short texts, and [`explain`] shows the features behind the fingerprints.
 
 pub mod edit;
 pub mod explain;

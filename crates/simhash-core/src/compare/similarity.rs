@@ -1,4 +1,4 @@
-//! Duplicates verified: a fingerprint proposes, the texts' own shingles decide.
+//! Verification of duplicates: a fingerprint proposes them, and the texts' own shingles decide.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use crate::config::{Config, Position, Shingles};
 use crate::sets::shingles::ShingleSet;
 use crate::sets::weighted::WeightedSet;
 
-/// How similar two sets are.
+/// A measure of the similarity of two sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// |A n B| / |A u B| (Broder 1997, resemblance).
     #[default]
     Jaccard,
-    /// |A n B| / min(|A|, |B|): how much of the smaller set the other contains (Broder 1997,
-    /// containment, the greater of both directions).
+    /// |A n B| / min(|A|, |B|): the share of the smaller set that the other one contains (Broder
+    /// 1997, containment, the greater of both directions).
     Containment,
-    /// Jaccard with the weights of the configuration: the sum of each shingle's smaller weight,
-    /// over the sum of its greater one (Ioffe, ICDM 2010).
+    /// Jaccard with the weights of the configuration: the sum of the shingles' smaller weights
+    /// divided by the sum of their greater weights (Ioffe, ICDM 2010).
     Weighted,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Measure {
     }
 }
 
-/// From which similarity on two texts are duplicates.
+/// The least similarity at which two texts are duplicates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Similarity {
     measure: Measure,
@@ -68,7 +68,7 @@ impl Similarity {
         (least > 0.0 && least <= 1.0).then_some(Similarity { measure, least })
     }
 
-    /// The same measure, from any similarity on.
+    /// The same measure, with any similarity above 0.
     pub fn of_any(self) -> Self {
         Similarity { least: f64::MIN_POSITIVE, ..self }
     }
@@ -81,8 +81,8 @@ impl Similarity {
         self.least
     }
 
-    /// The shingles that a configuration asks for. Unless it says so they are pairs of tokens, or
-    /// single tokens if a model weighs them, as models have by default.
+    /// The sizes of shingles that a configuration sets. The default is pairs of tokens, or single
+    /// tokens if a model gives the weights, because models count these by default.
     pub fn shingles(self, config: &Config) -> Shingles {
         match (self.measure, &config.model) {
             (Measure::Weighted, Some(_)) => config.shingles(),
@@ -90,8 +90,8 @@ impl Similarity {
         }
     }
 
-    /// The part of a configuration that decides which shingles a text has, with shingles of the
-    /// given sizes, which numbers must agree, and what shingles weigh if that counts.
+    /// The part of a configuration that the comparison depends on: the shingles, with the given
+    /// sizes, the numbers that must agree, and for [`Measure::Weighted`] the weights.
     pub fn config(self, config: &Config, shingles: Shingles) -> Config {
         match self.measure {
             Measure::Jaccard | Measure::Containment => {
@@ -103,7 +103,7 @@ impl Similarity {
         }
     }
 
-    /// What is compared of a text. The simhasher is of [`Similarity::config`].
+    /// The set of a text. The simhasher is made from [`Similarity::config`].
     pub fn set(
         self,
         simhasher: &mut Simhasher,
@@ -119,7 +119,7 @@ impl Similarity {
     }
 
     /// The similarity of two sets, if it is great enough and the texts' numbers agree. An empty set
-    /// is similar to nothing.
+    /// is not similar to any set.
     pub fn verified(self, a: &TextSet, b: &TextSet) -> Option<f64> {
         if a.numbers() != b.numbers() {
             return None;
@@ -143,7 +143,7 @@ impl Similarity {
     }
 }
 
-/// What is compared of a text.
+/// The set by which a text is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextSet {
     Plain(ShingleSet),
@@ -157,7 +157,7 @@ impl Default for TextSet {
 }
 
 impl TextSet {
-    /// Whether it is similar to nothing, not even to itself.
+    /// Whether it is not similar to any set, not even to itself.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Plain(set) => set.is_empty(),
@@ -172,7 +172,7 @@ impl TextSet {
         }
     }
 
-    /// The bytes of memory.
+    /// The size in memory, in bytes.
     pub fn memory(&self) -> usize {
         match self {
             Self::Plain(set) => set.memory(),
@@ -209,7 +209,7 @@ mod tests {
         Simhasher::new(r#"{"tokenizer": "word", "weight": "tf"}"#.parse().unwrap()).unwrap()
     }
 
-    /// What `measure` makes of two texts, if it is at least `least`.
+    /// The result for two texts, with at least `least` as the similarity.
     fn verified(measure: Measure, least: f64, [a, b]: [&[u8]; 2]) -> Option<f64> {
         let similarity = Similarity::new(measure, least).unwrap();
         let [a, b] = [a, b].map(|words| similarity.set(&mut simhasher(), &text(words), &mut || ()));

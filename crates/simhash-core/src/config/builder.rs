@@ -1,4 +1,4 @@
-//! A configuration, key by key.
+//! A builder of configurations.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ use super::values::{
     Tokenizer, WEIGHT_UNIT, Weight,
 };
 
-/// Makes a [`Config`]. What is not said has its default, and [`build`](Self::build) checks what is
-/// said together, as reading it as JSON does.
+/// Makes a [`Config`]. A key that is not set has its default. [`build`](Self::build) checks the
+/// combination, as reading JSON does.
 ///
 /// ```
 /// use simhash_core::config::{Config, ConfigError, Shingles, Tokenizer, Weight};
@@ -38,28 +38,28 @@ impl Config {
 }
 
 impl ConfigBuilder {
-    /// How normalised text is cut into tokens.
+    /// The way in which normalised text is cut into tokens.
     #[must_use]
     pub fn tokenizer(mut self, tokenizer: Tokenizer) -> Self {
         self.config.tokenizer = tokenizer;
         self
     }
 
-    /// How many consecutive tokens make a feature.
+    /// The numbers of consecutive tokens in a feature.
     #[must_use]
     pub fn shingle(mut self, shingle: Shingles) -> Self {
         self.config.shingle = Some(shingle);
         self
     }
 
-    /// What a distinct feature weighs.
+    /// The weight of a distinct feature.
     #[must_use]
     pub fn weight(mut self, weight: Weight) -> Self {
         self.config.weight = weight;
         self
     }
 
-    /// The normalisation steps; unless they are said, those of the tokenizer
+    /// The normalisation steps. The default is that of the tokenizer
     /// ([`Tokenizer::default_steps`]).
     #[must_use]
     pub fn normalize(mut self, steps: impl IntoIterator<Item = NormalizeStep>) -> Self {
@@ -74,14 +74,14 @@ impl ConfigBuilder {
         self
     }
 
-    /// The stop words: a [`StopList`] or a list of the user's own.
+    /// The stop words: a [`StopList`] or a user's list.
     #[must_use]
     pub fn stopwords(mut self, words: impl Into<StopWords>) -> Self {
         self.config.stopwords = words.into();
         self
     }
 
-    /// Features are spots, not shingles.
+    /// Makes features of spots instead of shingles.
     #[must_use]
     pub fn spots(mut self, spots: Spots) -> Self {
         self.config.spots = Some(spots);
@@ -95,28 +95,28 @@ impl ConfigBuilder {
         self
     }
 
-    /// The trained model that weights and a percentile as cap read.
+    /// The trained model for weights, and for a cap that is a percentile.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.config.model = Some(name.into());
         self
     }
 
-    /// How a feature's place in the text enters its hash.
+    /// The way in which a feature's position in the text enters its hash.
     #[must_use]
     pub fn position(mut self, position: Position) -> Self {
         self.config.position = position;
         self
     }
 
-    /// The largest weight that counts. Units are rounded to an `f32`, as in the text form.
+    /// The greatest weight. Its units are rounded to an `f32`, as in the text form.
     #[must_use]
     pub fn cap(mut self, cap: Cap) -> Self {
         self.config.cap = Some(cap);
         self
     }
 
-    /// Which numbers of near-duplicates must agree.
+    /// The numbers that must agree in near-duplicates.
     #[must_use]
     pub fn numbers(mut self, numbers: Numbers) -> Self {
         self.config.numbers = Some(numbers);
@@ -130,17 +130,17 @@ impl ConfigBuilder {
         self
     }
 
-    /// Whether [`Tokenizer::Code`] makes tokens of line breaks and indentation.
+    /// Whether [`Tokenizer::Code`] turns line breaks and indentation into tokens.
     #[must_use]
     pub fn whitespace(mut self, kept: Kept) -> Self {
         self.whitespace = Some(kept);
         self
     }
 
-    /// The configuration.
+    /// Checks the keys and makes the configuration.
     ///
     /// # Errors
-    /// A value out of range, an empty name, and a combination that cannot work.
+    /// If a value is out of range, a name is empty, or keys cannot be combined.
     pub fn build(self) -> Result<Config, ConfigError> {
         let Self { mut config, normalize, comments, whitespace } = self;
         config.normalize = normalize.unwrap_or(config.tokenizer.default_steps());
@@ -165,7 +165,7 @@ impl ConfigBuilder {
     }
 }
 
-/// Each value by itself.
+/// Checks each value by itself.
 fn check_values(config: &Config) -> Result<(), ConfigError> {
     for (key, named, allowed) in [
         ("dictionary", &config.dictionary, "the name of a dictionary"),
@@ -176,7 +176,7 @@ fn check_values(config: &Config) -> Result<(), ConfigError> {
         }
     }
     if let StopWords::Named(named) = &config.stopwords {
-        // Else the text form would name the list that is always there.
+        // Otherwise the text form would name the built-in list.
         if StopList::ALL.iter().any(|list| list.name() == named) {
             let value = Value::from(named.as_str());
             return Err(ConfigError::invalid("stopwords", &value, "another name".into()));
@@ -194,7 +194,7 @@ fn check_values(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-/// What spots are, and what they must have beside them and must not.
+/// Checks spots, and the keys that they require or exclude.
 fn check_spots(config: &Config) -> Result<(), ConfigError> {
     let Some(Spots { chain, distance }) = config.spots else { return Ok(()) };
     if !(1..=MAX_SPOT).contains(&chain) || !(1..=MAX_SPOT).contains(&distance) {
@@ -213,7 +213,7 @@ fn check_spots(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Whether what is named is read, and what is read is named.
+/// Checks that every named model or dictionary is used, and that every required one is named.
 fn check_names(config: &Config) -> Result<(), ConfigError> {
     if let (Some(dictionary), Tokenizer::Char) = (&config.dictionary, config.tokenizer) {
         return Err(ConfigError::UnusedDictionary(dictionary.clone()));
@@ -228,7 +228,7 @@ fn check_names(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-/// A name. `allowed` says of what.
+/// Reads a name. `allowed` describes the valid values.
 pub(super) fn name(key: &'static str, value: &Value, allowed: &str) -> Result<String, ConfigError> {
     value
         .as_str()

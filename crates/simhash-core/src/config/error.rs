@@ -1,4 +1,4 @@
-//! Why there is no such configuration.
+//! Errors of configurations.
 
 use std::fmt;
 
@@ -8,50 +8,50 @@ use super::keys::KEYS;
 use super::spots::MAX_SPOT;
 use super::values::{MAX_CAP, NormalizeStep, Tokenizer, WEIGHT_UNIT, Weight, names};
 
-/// Why a text is not a configuration, or a [`super::ConfigBuilder`] makes none. It displays as its
-/// [`message`](Self::message) with its [`hint`](Self::hint).
+/// The reason why a text is not a configuration, or why a [`super::ConfigBuilder`] makes none. It
+/// is displayed as its [`message`](Self::message) with its [`hint`](Self::hint).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The text is not JSON: what the parser says.
+    /// The text is not JSON; with the parser's message.
     NotJson(String),
-    /// The JSON is not an object: its beginning.
+    /// The JSON is not an object; with its beginning.
     NotAnObject(String),
-    /// No key has this name.
+    /// There is no key with this name.
     UnknownKey(String),
-    /// A value that a key cannot have.
+    /// The key cannot have this value.
     Invalid {
         /// The key.
         key: &'static str,
-        /// The value as JSON, shortened when it is long.
+        /// The value as JSON, shortened if it is long.
         value: String,
-        /// What the key can have.
+        /// The values that the key can have.
         allowed: String,
     },
-    /// The weight needs a model, and none is named.
+    /// The weight requires a model, and none is named.
     WeightWithoutModel(Weight),
-    /// A percentile as cap needs a model, and none is named.
+    /// A percentile as cap requires a model, and none is named.
     CapWithoutModel,
-    /// Nothing reads the model.
+    /// No key uses the model.
     UnusedModel(String),
-    /// The tokenizer char reads no dictionary.
+    /// The tokenizer char uses no dictionary.
     UnusedDictionary(String),
-    /// A key that only [`Tokenizer::Code`] reads.
+    /// Only [`Tokenizer::Code`] uses this key.
     OnlyForCode {
         /// The key.
         key: &'static str,
         /// Its value.
         value: &'static str,
-        /// The tokenizer that does not read it.
+        /// The tokenizer, which does not use it.
         tokenizer: Tokenizer,
     },
-    /// A step takes away what the tokenizer reads.
+    /// The step removes characters that the tokenizer needs.
     UntakenStep(NormalizeStep, Tokenizer),
-    /// Spots begin with a stop word, and there are none.
+    /// A spot begins with a stop word, and the configuration has none.
     SpotsWithoutStopWords,
-    /// Features are spots or shingles.
+    /// Spots and shingles exclude each other.
     SpotsAndShingle,
-    /// Spots begin with a word, and the tokenizer char makes none.
+    /// A spot begins with a word, and the tokenizer char makes no words.
     SpotsOfCharacters,
 }
 
@@ -86,7 +86,7 @@ impl ConfigError {
         }
     }
 
-    /// What is allowed instead.
+    /// The allowed values.
     pub fn hint(&self) -> String {
         match self {
             Self::NotJson(_) | Self::NotAnObject(_) => {
@@ -143,7 +143,7 @@ impl ConfigError {
         Self::invalid("spots", value, allowed)
     }
 
-    /// Of a cap that is out of range.
+    /// The error for a cap that is out of range.
     pub(super) fn invalid_cap(value: &Value) -> Self {
         let allowed = format!(
             "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, or with a model a percentile, \"1%\" to \
@@ -161,7 +161,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The value as JSON, shortened when it is long.
+/// The value as JSON, shortened if it is long.
 pub(super) fn quote(value: &Value) -> String {
     const LONGEST: usize = 64;
     let text = value.to_string();

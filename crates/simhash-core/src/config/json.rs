@@ -1,4 +1,4 @@
-//! A configuration as a JSON object.
+//! The JSON form of a configuration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,8 +29,8 @@ impl Config {
     /// Reads a JSON object.
     ///
     /// # Errors
-    /// Text that is not a JSON object, an unknown key, a value of the wrong type or out of range,
-    /// and a combination that cannot work.
+    /// If the text is not a JSON object, has an unknown key or a value of the wrong type or out of
+    /// range, or if keys cannot be combined.
     ///
     /// ```
     /// use simhash_core::config::Config;
@@ -74,7 +74,7 @@ impl Config {
     }
 }
 
-/// The choice that a JSON string names.
+/// The variant that a JSON string names.
 fn choice<'de, T: Deserialize<'de>>(value: &'de Value) -> Option<T> {
     T::deserialize(StrDeserializer::<NameError>::new(value.as_str()?)).ok()
 }
@@ -208,7 +208,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// Writes entries with a space after each comma and colon.
+/// Writes the entries of an object, with a space after each comma and colon.
 struct ObjectWriter<'a, 'f> {
     out: &'a mut fmt::Formatter<'f>,
     empty: bool,

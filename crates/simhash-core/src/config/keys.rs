@@ -6,7 +6,7 @@ use super::values::{
     Cap, Kept, NormalizeStep, NormalizeSteps, Numbers, Position, StopWords, Tokenizer, Weight,
 };
 
-/// How a text becomes features and their weights.
+/// The settings by which a text becomes features with weights.
 ///
 /// ```
 /// use simhash_core::config::{Config, Tokenizer};
@@ -18,39 +18,39 @@ use super::values::{
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// How normalised text is cut into tokens.
+    /// The way in which normalised text is cut into tokens.
     pub tokenizer: Tokenizer,
-    /// Consecutive tokens in a feature. If none are given, methods have defaults of their own:
-    /// [`Config::shingles`], [`Config::set_shingles`].
+    /// The numbers of consecutive tokens in a feature. If none are given, the default depends on
+    /// the method: [`Config::shingles`], [`Config::set_shingles`].
     pub shingle: Option<Shingles>,
-    /// What a distinct feature weighs.
+    /// The weight of a distinct feature.
     pub weight: Weight,
-    /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
+    /// The normalisation steps, which are always applied in the order of [`NormalizeStep::ALL`].
     pub normalize: NormalizeSteps,
-    /// The user's dictionary, whose words are tokens ([`crate::words::lists`]).
+    /// The user's dictionary, whose words become tokens ([`crate::words::lists`]).
     pub dictionary: Option<String>,
     /// The stop words that are removed before shingling.
     pub stopwords: StopWords,
-    /// Features are spots, not shingles, which begin with the stop words.
+    /// If set, features are spots, which begin with stop words, instead of shingles.
     pub spots: Option<Spots>,
     /// Whether jieba guesses words that are not in its dictionary (hidden Markov model).
     pub hmm: bool,
-    /// The trained model that [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and
-    /// [`Cap::Percentile`] read.
+    /// The trained model for [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and
+    /// [`Cap::Percentile`].
     pub model: Option<String>,
-    /// How a feature's place in the text enters its hash.
+    /// The way in which a feature's position in the text enters its hash.
     pub position: Position,
-    /// The largest weight that counts. A heavier feature weighs this much.
+    /// The greatest weight. A heavier feature gets this weight.
     pub cap: Option<Cap>,
-    /// Which numbers of near-duplicates must agree, if it is said: see [`Config::numbers`].
+    /// The numbers that must agree in near-duplicates, if set: see [`Config::numbers`].
     pub numbers: Option<Numbers>,
     /// Whether [`Tokenizer::Code`] cuts comments into words.
     pub comments: Kept,
-    /// Whether [`Tokenizer::Code`] makes tokens of line breaks and indentation.
+    /// Whether [`Tokenizer::Code`] turns line breaks and indentation into tokens.
     pub whitespace: Kept,
 }
 
-/// Their names, as they are written.
+/// The names of the keys.
 pub(super) const KEYS: [&str; 14] = [
     "tokenizer",
     "shingle",
@@ -90,8 +90,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The steps that are applied to a text before it is cut. Source code is cut where its letters
-    /// become capital, so its tokens become small and not the text.
+    /// The steps that are applied to a text before it is cut into tokens. Source code is cut at
+    /// capital letters, so lower-casing is applied to its tokens instead of the text.
     pub fn text_steps(&self) -> NormalizeSteps {
         match self.tokenizer {
             Tokenizer::Code => self.normalize.without(NormalizeStep::Lower),
@@ -99,32 +99,31 @@ impl Config {
         }
     }
 
-    /// How many tokens make a feature that is weighed and summed: one, unless the configuration
-    /// says it.
+    /// The numbers of tokens in a feature that is weighed and summed. The default is one.
     pub fn shingles(&self) -> Shingles {
         self.shingle.unwrap_or(Shingles::TOKENS)
     }
 
-    /// How many tokens make an element of a set: two, unless the configuration says it.
+    /// The numbers of tokens in an element of a set. The default is two.
     pub fn set_shingles(&self) -> Shingles {
         self.shingle.unwrap_or(Shingles::PAIRS)
     }
 
-    /// The configuration with these shingles, by which texts have the same features and elements.
-    /// It names them unless they are single tokens, so that there is one for each. Spots are the
-    /// same whatever the shingles.
+    /// The configuration with these shingles, both for features and for set elements. Single tokens
+    /// are left implicit, so that equal shingles give equal configurations. With spots, shingles do
+    /// not matter and are omitted.
     pub fn with_shingles(&self, shingles: Shingles) -> Config {
         let named = |&shingles: &Shingles| shingles != Shingles::TOKENS && self.spots.is_none();
         let shingle = Some(shingles).filter(named);
         Config { shingle, ..self.clone() }
     }
 
-    /// Which numbers of near-duplicates must agree: none, unless the configuration says it.
+    /// The numbers that must agree in near-duplicates. By default none must.
     pub fn numbers(&self) -> Numbers {
         self.numbers.unwrap_or_default()
     }
 
-    /// Whether it names a model or a list of words, which may be deleted.
+    /// Whether it names a model or a word list, which may be deleted.
     pub fn names_something(&self) -> bool {
         self.model.is_some()
             || self.dictionary.is_some()

@@ -1,9 +1,9 @@
 //! The configuration of a fingerprint: a small JSON object, checked when it is read.
 //!
-//! Every key has a default, so `{}` is a whole configuration. The text form is canonical: it has
-//! only the keys that differ from the default, in one order. So equal configurations have equal
-//! texts. The default of "shingle" depends on the method, so it is written if it was given. So is
-//! "numbers", of which one configuration may leave the choice to another
+//! Every key has a default, so `{}` is a complete configuration. The text form is canonical: it has
+//! only the keys that differ from the default, in a fixed order, so equal configurations have equal
+//! texts. Two keys are written whenever they were given: "shingle", because its default depends on
+//! the method, and "numbers", because one configuration may leave it to another one
 //! ([`Numbers::of_both`]). The default of "normalize" depends on the tokenizer.
 
 mod builder;

@@ -1,23 +1,23 @@
-//! The parts of a configuration that decide what is compared: which sets texts become.
+//! The parts of a configuration that decide how texts become sets.
 
 use crate::config::{Config, Position, Shingles, Weight};
 
-/// The configuration by which texts become sets where near-duplicates are looked for, and which of
-/// their numbers must agree: weighed by inverse document frequency if it says so
-/// (a `ShingleSet`), and by nothing else.
+/// The configuration by which texts become sets (`ShingleSet`) in a search for near-duplicates,
+/// including the numbers that must agree. The weight is inverse document frequency if the
+/// configuration says so, and otherwise uniform.
 pub fn near_recipe(config: &Config) -> Config {
     let model = config.model.clone().filter(|_| config.weight == Weight::Idf);
     let weight = if model.is_some() { Weight::Idf } else { Weight::default() };
     Config { weight, model, ..recipe(config) }
 }
 
-/// The configuration by which texts become sets in every other method that compares sets.
+/// The same for all other methods that compare sets. All weights are uniform.
 pub fn recipe(config: &Config) -> Config {
     Config { numbers: config.numbers, ..set_config(config, config.set_shingles()) }
 }
 
-/// Whether every text has the same set of shingles, with the same weights, by both configurations.
-/// Which numbers must agree may differ.
+/// Whether both configurations give every text the same weighted set of shingles. They may differ
+/// in which numbers must agree.
 pub fn are_same_sets(a: &Config, b: &Config) -> bool {
     let sets = |config| Config { numbers: None, ..near_recipe(config) };
     sets(a) == sets(b)
@@ -25,7 +25,7 @@ pub fn are_same_sets(a: &Config, b: &Config) -> bool {
 
 /// The part of `config` that decides which shingles a text has, with shingles of the given sizes.
 ///
-/// If two configurations have equal parts, every text has the same set of shingles by both.
+/// If two configurations have equal parts, both give every text the same set of shingles.
 pub fn set_config(config: &Config, shingles: Shingles) -> Config {
     Config {
         weight: Weight::default(),

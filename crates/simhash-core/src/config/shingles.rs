@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest shingle, in tokens: the cost of a text grows with it.
+/// The longest shingle, in tokens. The cost of a text grows with it.
 pub const MAX_SHINGLE: usize = 1000;
 
-/// How many consecutive tokens make a feature: one number, or several, each of which gives
+/// The numbers of consecutive tokens in a feature: one size, or several, each of which gives
 /// features.
 ///
 /// ```
@@ -18,11 +18,11 @@ pub const MAX_SHINGLE: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Sizes", into = "Sizes")]
 pub struct Shingles {
-    /// In ascending order, each once. 0 behind the last.
+    /// In ascending order, each once, followed by zeros.
     sizes: [u16; MAX_SIZES],
 }
 
-/// Shingles as they are written: one number or a list.
+/// The written form of shingles: one number or a list.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Sizes {
@@ -51,7 +51,7 @@ impl TryFrom<Sizes> for Shingles {
     }
 }
 
-/// The most sizes of shingles in one configuration.
+/// The maximal number of shingle sizes in a configuration.
 pub const MAX_SIZES: usize = 8;
 
 impl Shingles {
@@ -61,8 +61,8 @@ impl Shingles {
     /// Shingles of two tokens.
     pub const PAIRS: Shingles = Shingles { sizes: [2, 0, 0, 0, 0, 0, 0, 0] };
 
-    /// Shingles of these sizes. `None` unless there are 1 to [`MAX_SIZES`] of them, each 1 to
-    /// [`MAX_SHINGLE`].
+    /// Shingles of these sizes. `None` unless there are 1 to [`MAX_SIZES`] distinct sizes, each
+    /// from 1 to [`MAX_SHINGLE`].
     pub fn new(sizes: impl IntoIterator<Item = usize>) -> Option<Self> {
         let mut list: Vec<u16> = Vec::new();
         for size in sizes {

@@ -1,24 +1,25 @@
-//! Spots: which chains of tokens are features.
+//! Spots: chains of tokens that are features.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// The longest chain of a spot, and the greatest distance in it.
+/// The maximal length of a spot's chain, and the maximal distance in it.
 pub const MAX_SPOT: usize = 100;
 
 /// The chain of a spot signature (Theobald, Siddharth and Paepcke, SIGIR 2008): after a stop word,
-/// every `distance`th of the tokens that are none, `chain` of them.
+/// every `distance`th token that is not a stop word, `chain` of them in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "Keys")]
 pub struct Spots {
-    /// Tokens in a chain, beside the stop word before it: 1 to [`MAX_SPOT`].
+    /// The number of tokens in a chain, without the stop word before it: 1 to [`MAX_SPOT`].
     pub chain: usize,
-    /// From one to the next, in tokens that are no stop words: 1 to [`MAX_SPOT`].
+    /// The distance between two of them, counted in tokens that are not stop words: 1 to
+    /// [`MAX_SPOT`].
     pub distance: usize,
 }
 
-/// Spots as they are written. A key that is left out has its default.
+/// The written form of spots. An omitted key has its default.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {

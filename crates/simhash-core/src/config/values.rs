@@ -1,4 +1,4 @@
-//! What the keys of a configuration can be.
+//! The values of a configuration's keys.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::features::weight`].
 pub const WEIGHT_UNIT: u32 = 1024;
 
-/// The largest absolute cap: the largest term frequency that is told apart.
+/// The greatest absolute cap, and the greatest term frequency that is distinguished.
 pub const MAX_CAP: u32 = 1 << 21;
 
 macro_rules! choice {
@@ -40,13 +40,13 @@ macro_rules! choice {
 }
 
 choice! {
-    /// How normalised text is cut into tokens.
+    /// The way in which normalised text is cut into tokens.
     Tokenizer, default Auto, {
-        /// Runs of Han characters through jieba, everything else by [`Tokenizer::Word`].
+        /// Runs of Han characters by jieba, everything else by [`Tokenizer::Word`].
         Auto = "auto",
         /// Unicode word boundaries (UAX #29).
         Word = "word",
-        /// The whole text through jieba.
+        /// The whole text by jieba.
         Jieba = "jieba",
         /// Extended grapheme clusters (UAX #29): what a reader calls characters.
         Char = "char",
@@ -56,7 +56,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a part of source code that does not change what a program does.
+    /// The treatment of parts of source code that do not change what a program does.
     Kept, default Drop, {
         /// It is left out.
         Drop = "drop",
@@ -76,7 +76,7 @@ impl Tokenizer {
         }
     }
 
-    /// Whether it can cut what a step leaves.
+    /// Whether the tokenizer can cut text after this step.
     pub(super) fn takes(self, step: NormalizeStep) -> bool {
         use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
         self != Tokenizer::Code || !matches!(step, Confusables | Hyphens | Punctuation | Space)
@@ -84,7 +84,7 @@ impl Tokenizer {
 }
 
 choice! {
-    /// What a distinct feature weighs.
+    /// The weight of a distinct feature.
     Weight, default Uniform, {
         /// 1.
         Uniform = "uniform",
@@ -104,7 +104,7 @@ choice! {
 }
 
 choice! {
-    /// The lists of stop words that are always there.
+    /// The built-in lists of stop words.
     StopList, default None, {
         /// None.
         None = "none",
@@ -125,8 +125,8 @@ impl StopList {
 }
 
 impl Numbers {
-    /// What two configurations say together. Where both say something, less is compared. Where one
-    /// says nothing, the other decides.
+    /// The setting that two configurations have in common. If both have one, the less strict one
+    /// applies. If one has none, the other's applies.
     pub fn of_both(a: Option<Numbers>, b: Option<Numbers>) -> Option<Numbers> {
         match (a, b) {
             (Some(a), Some(b)) => Some(if (a as u8) < b as u8 { a } else { b }),
@@ -135,12 +135,12 @@ impl Numbers {
     }
 }
 
-/// Which stop words are removed before shingling.
+/// The stop words that are removed before shingling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StopWords {
-    /// One of the lists that are always there.
+    /// A built-in list.
     Of(StopList),
-    /// A list of the user's own ([`crate::words::lists`]).
+    /// A user's list ([`crate::words::lists`]).
     Named(String),
 }
 
@@ -157,7 +157,7 @@ impl From<StopList> for StopWords {
 }
 
 impl StopWords {
-    /// What they can be, for messages.
+    /// The valid values, for messages.
     pub(super) fn allowed() -> String {
         format!("{}, or the name of a list of stop words", StopList::names())
     }
@@ -172,7 +172,7 @@ impl StopWords {
 }
 
 choice! {
-    /// How a feature's place in the text enters its hash.
+    /// The way in which a feature's position in the text enters its hash.
     Position, default None, {
         /// Not at all: a bag of features.
         None = "none",
@@ -189,12 +189,11 @@ choice! {
 }
 
 choice! {
-    /// Which numbers of two texts must agree for them to be near-duplicates
-    /// ([`crate::sets::numbers`]).
+    /// The numbers that must agree for two texts to be near-duplicates ([`crate::sets::numbers`]).
     Numbers, default Any, {
         /// None.
         Any = "any",
-        /// All, in whatever order: the texts have each as often.
+        /// All, in any order: both texts have each number equally often.
         Same = "same",
         /// All, in the same order.
         Order = "order",
@@ -202,8 +201,8 @@ choice! {
 }
 
 choice! {
-    /// How a text's features become a fingerprint. This is not part of a configuration, because
-    /// every method takes the same features.
+    /// The way in which a text's features become a fingerprint. It is not part of a configuration,
+    /// because both methods take the same features.
     Method, default Simhash, {
         /// The sign of their weighted sum ([`crate::Simhasher`]).
         Simhash = "simhash",
@@ -213,7 +212,7 @@ choice! {
 }
 
 impl Method {
-    /// The method of that name.
+    /// The method with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|method| method.name() == name)
     }
@@ -227,43 +226,45 @@ impl Method {
 choice! {
     /// One step of normalisation.
     NormalizeStep, default Nfkc, {
-        /// Tags, comments, scripts and styles dropped, entities decoded.
+        /// Drops tags, comments, scripts and styles, and decodes entities.
         Html = "html",
-        /// `data:` URIs and long runs of base64 dropped.
+        /// Drops `data:` URIs and long runs of base64.
         Data = "data",
-        /// UTF-8 that was read as Windows-1252 or Latin-1 put right, where that is certain.
+        /// Repairs UTF-8 that was read as Windows-1252 or Latin-1, where that is certain.
         Mojibake = "mojibake",
-        /// A word that a hyphen breaks at the end of a line put together.
+        /// Joins a word that a hyphen breaks at the end of a line.
         Hyphens = "hyphens",
-        /// Letters and digits that look like others become those: Unicode Technical Standard #39.
+        /// Replaces letters and digits by those that they look like: Unicode Technical Standard
+        /// #39.
         Confusables = "confusables",
         /// Unicode normalisation form KC, which also turns full-width forms into half-width ones.
         Nfkc = "nfkc",
-        /// The German umlauts become ae, oe and ue, and ß becomes ss.
+        /// Replaces the German umlauts by ae, oe and ue, and ß by ss.
         German = "german",
-        /// Combining marks of Latin, Greek, Cyrillic, Arabic and Hebrew dropped, strokes through
+        /// Drops combining marks of Latin, Greek, Cyrillic, Arabic and Hebrew, strokes through
         /// Latin letters, and tatweel.
         Marks = "marks",
-        /// Full Unicode case folding, by which the dotless i and the dotted I are i, too.
+        /// Full Unicode case folding, with the dotless i and the dotted I folded to i as well.
         Lower = "lower",
-        /// Traditional Chinese characters become simplified ones.
+        /// Replaces traditional Chinese characters by simplified ones.
         Simplified = "simplified",
-        /// The decimal digits of all scripts become 0 to 9, with the Arabic signs between them.
+        /// Replaces the decimal digits of all scripts by 0 to 9, with the Arabic signs between
+        /// them.
         Digits = "digits",
-        /// Punctuation and symbols other than emoji dropped.
+        /// Drops punctuation and symbols other than emoji.
         Punctuation = "punctuation",
-        /// Invisible format characters dropped, runs of white space become one space, none at the
-        /// ends and between Han characters.
+        /// Drops invisible format characters, and turns each run of white space into one space, or
+        /// none at the ends and between Han characters.
         Space = "space",
     }
 }
 
-/// The largest weight that counts. A heavier feature weighs this much.
+/// The greatest weight. A heavier feature gets this weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cap {
-    /// In units of 1 / [`WEIGHT_UNIT`]: 1 to [`MAX_CAP`] · [`WEIGHT_UNIT`].
+    /// In units of 1 / [`WEIGHT_UNIT`], from 1 to [`MAX_CAP`] · [`WEIGHT_UNIT`].
     Absolute(u32),
-    /// The given percentile, 1 to 99, of the model's weights.
+    /// This percentile of the model's weights, from 1 to 99.
     Percentile(u8),
 }
 
@@ -275,7 +276,7 @@ impl NormalizeSteps {
     /// No step at all.
     pub const NONE: NormalizeSteps = NormalizeSteps(0);
 
-    /// Whether the set holds `step`.
+    /// Whether the set contains `step`.
     pub const fn contains(self, step: NormalizeStep) -> bool {
         self.0 & (1 << step as u8) != 0
     }
@@ -303,7 +304,7 @@ impl FromIterator<NormalizeStep> for NormalizeSteps {
 }
 
 impl NormalizeStep {
-    /// Whether it is applied unless a configuration says otherwise.
+    /// Whether the step is applied by default.
     pub fn is_default(self) -> bool {
         !matches!(self, NormalizeStep::Html | NormalizeStep::Confusables | NormalizeStep::German)
     }
@@ -320,7 +321,7 @@ pub(super) fn names<T: fmt::Display>(all: &[T]) -> String {
 }
 
 impl Cap {
-    /// As it is written.
+    /// The written form.
     pub(super) fn to_json(self) -> Value {
         match self {
             Cap::Absolute(units) if units % WEIGHT_UNIT == 0 => Value::from(units / WEIGHT_UNIT),

@@ -1,6 +1,6 @@
-//! Little-endian numbers in bytes that may come from anywhere: every read is checked.
+//! A checked reader and writers of little-endian numbers: the bytes may be from any source.
 
-/// What is left to be read.
+/// The bytes that are still to be read.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*bytes))
     }
 
-    /// A text with its length in front.
+    /// A text that follows its length.
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let length = self.u32()?;
         std::str::from_utf8(self.bytes(usize::try_from(length).ok()?)?).ok()

@@ -1,17 +1,17 @@
-//! Importance in five levels, by which Manku, Jain and Das Sarma weigh features. A word of level 1
-//! says little, one of level 5 says much.
+//! Importance of words in five levels, with which Manku, Jain and Das Sarma weigh features. Level 1
+//! is the least important.
 //!
 //! - A Han word has a level by its frequency in the dictionary. Each level holds a fifth of the
-//!   running text that the dictionary was counted on: 1 holds the most frequent words, 5 the rarest
-//!   ones and those that are not listed.
+//!   running text on which the dictionary was counted: level 1 the most frequent words, level 5 the
+//!   rarest ones and those that are not listed.
 //! - Any other stop word (of the English or the Chinese list) has level 1.
 //! - Any other token has a level by its length in characters: 2 up to 3 characters, 3 up to 6, 4 up
 //!   to 9, and 5 beyond.
 //!
 //! A shingle has the level of its most important token.
 //!
-//! The levels of Han words are a data file: jieba-rs does not publish frequencies. So levels need
-//! no dictionary, and do not change with it.
+//! The levels of Han words are a data file, because jieba-rs does not publish frequencies. They
+//! therefore need no dictionary, and do not change with it.
 
 use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;
@@ -45,7 +45,7 @@ impl Levels {
         Levels { han, stop_words: WordSet::stop_words(StopList::Auto, steps) }
     }
 
-    /// 1 to 5.
+    /// The level of a token, from 1 to 5.
     pub(crate) fn level(&self, token: &str) -> u32 {
         if token.chars().all(is_han) {
             return self.han.get(feature_hash(token.as_bytes())).unwrap_or(HIGHEST);
@@ -70,8 +70,8 @@ mod tests {
     fn frequent_words_are_unimportant() {
         let levels = Levels::new(NormalizeSteps::default());
         let level = |token| levels.level(token);
-        // Their counts in the dictionary: at least 318,825, then 35,966, 9,604, 2,470 and 271. The
-        // last word is not in it.
+        // Their counts in the dictionary are at least 318,825, then 35,966, 9,604, 2,470 and 271.
+        // The last word is not in it.
         assert_eq!(["的", "成为", "德国", "堆", "大象", "驫麤"].map(level), [1, 2, 3, 4, 5, 5]);
         assert_eq!(
             ["the", "cat", "tiger", "database", "encyclopaedia"].map(level),

@@ -1,6 +1,6 @@
-//! From tokens to weighted features: shingles, chains after stop words, and what each counts.
+//! From tokens to weighted features: shingles, or chains after stop words, and their weights.
 //!
-//! [`shingling`] makes the features, with [`spots`] those of SpotSigs. [`mod@weight`] weighs them,
+//! [`shingling`] makes the features, with [`spots`] those of SpotSigs. [`mod@weight`] weighs them
 //! by a trained [`model`] or by the [`levels`] of words.
 
 pub(crate) mod bytes;

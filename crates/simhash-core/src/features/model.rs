@@ -1,4 +1,4 @@
-//! A model as it is stored. Terms are looked up in place, and nothing is parsed.
+//! The stored form of a model, in which terms are looked up without parsing.
 //!
 //! All numbers are little-endian. The parts, with their sizes in bytes:
 //! - magic and version (8), the XXH3-64 of all that follows (8)
@@ -9,7 +9,7 @@
 //! - the document frequencies of the terms (4 n), and their entropies (4 n)
 //! - the directory: where the hashes with each value of their top b bits start (4 (2^b + 1))
 //!
-//! That is 16 bytes a term, and half a byte to one byte more for the directory.
+//! That is 16 bytes per term, and a quarter to half a byte more for the directory.
 
 use std::fmt;
 
@@ -34,16 +34,16 @@ pub struct Model {
     directory: usize,
 }
 
-/// What a model knows of a term.
+/// The statistics of a term.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
-    /// Inverse document frequency: ln(|D| / (df + 1)), or ln |D| for a term that no document had.
+    /// Inverse document frequency: ln(|D| / (df + 1)), or ln |D| for a term that is in no document.
     pub idf: f64,
-    /// The mean of left and right neighbour entropy, in bits. 0 for a term that no document had.
+    /// The mean of left and right neighbour entropy, in bits. 0 for a term that is in no document.
     pub entropy: f64,
 }
 
-/// The bytes are no model.
+/// The bytes are not a valid model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelError;
 
@@ -63,7 +63,7 @@ impl fmt::Debug for Model {
 
 const MAGIC: &[u8; 8] = b"simmod\x01\n";
 
-/// The weights whose percentiles are kept, in this order.
+/// The weights whose percentiles are stored, in this order.
 pub(crate) const PERCENTILE_WEIGHTS: [Weight; 5] =
     [Weight::Tf, Weight::Log, Weight::Idf, Weight::Tfidf, Weight::Entropy];
 pub(crate) const PERCENTILES: usize = 99;
@@ -71,7 +71,7 @@ pub(crate) const PERCENTILES: usize = 99;
 /// Entropies are stored in units of 2^-20 bits.
 const ENTROPY_UNIT: f64 = (1u32 << 20) as f64;
 
-/// Everything that a model is made of. Entries ascend by hash, and no two have the same hash.
+/// The contents of a model. Entries ascend by hash, and no two have the same hash.
 pub(crate) struct Parts<'a> {
     pub config: &'a Config,
     pub documents: u64,
@@ -104,7 +104,7 @@ impl Model {
     pub(crate) fn from_parts(parts: &Parts<'_>, interrupt: &Interrupt) -> Self {
         let entries = || parts.entries.iter().inspect(|_| interrupt.spend(8));
         let terms = parts.entries.len();
-        // Eight to sixteen hashes, on average, have the same top bits: one or two cache lines.
+        // On average eight to sixteen hashes share their top bits: one or two cache lines.
         let directory_bits = terms.max(8).ilog2() - 3;
         let mut bytes = Vec::with_capacity(4096 + terms * 17);
         bytes.extend_from_slice(MAGIC);
@@ -128,15 +128,15 @@ impl Model {
         Self::from_bytes(bytes.into()).expect("what was just written")
     }
 
-    /// The model whose [`Model::as_bytes`] these are.
+    /// The model with these [`Model::as_bytes`].
     ///
     /// # Errors
-    /// For any other bytes.
+    /// If the bytes are not a valid model.
     pub fn from_bytes(bytes: Box<[u8]>) -> Result<Self, ModelError> {
         Self::read(&bytes).map(|model| Model { bytes, ..model }).ok_or(ModelError)
     }
 
-    /// The model without the bytes themselves.
+    /// The model, but with `bytes` empty.
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let magic = reader.bytes(MAGIC.len())?;
@@ -170,7 +170,7 @@ impl Model {
         })
     }
 
-    /// The XXH3-64 of all that decides what it says.
+    /// The XXH3-64 of everything after the checksum, which determines the model's answers.
     pub fn content_hash(&self) -> u64 {
         let stored = self.bytes.get(8..).and_then(|rest| rest.first_chunk());
         u64::from_le_bytes(stored.copied().unwrap_or_default())
@@ -181,12 +181,12 @@ impl Model {
         &self.bytes
     }
 
-    /// The configuration by which texts become terms, and by which the corpus was counted.
+    /// The configuration with which the corpus was cut into terms and counted.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// |D|, the number of documents that were counted.
+    /// |D|, the number of documents counted.
     pub fn documents(&self) -> u64 {
         self.documents
     }
@@ -196,8 +196,8 @@ impl Model {
         self.terms
     }
 
-    /// What is known of the term with the given XXH3-64: in how many documents it is, and its
-    /// statistics. `None` for a term that no document had.
+    /// The document frequency and the statistics of the term with the given XXH3-64. `None` for a
+    /// term that is in no document.
     pub fn term(&self, hash: u64) -> Option<(u32, Term)> {
         let at = self.find(hash)?;
         let frequency = self.u32_at(self.frequencies, at);
@@ -208,14 +208,16 @@ impl Model {
         ))
     }
 
-    /// The statistics of the term with the given XXH3-64, or of a term that no document had.
+    /// The statistics of the term with the given XXH3-64, or those of a term that is in no
+    /// document.
     pub(crate) fn term_or_unseen(&self, hash: u64) -> Term {
         let unseen = || Term { idf: inverse_document_frequency(self.documents, 0), entropy: 0.0 };
         self.term(hash).map_or_else(unseen, |(_, term)| term)
     }
 
-    /// A percentile, 1 to 99, of the weights of the corpus's features, in units of the weight. A
-    /// feature counts once for every document that has it. `None` for a weight without percentiles.
+    /// A percentile, from 1 to 99, of the weights of the corpus's features, in units of the weight.
+    /// A feature counts once for each document that has it. `None` for a weight without
+    /// percentiles.
     pub(crate) fn percentile(&self, weight: Weight, percent: u8) -> Option<u32> {
         let row = PERCENTILE_WEIGHTS.iter().position(|&kept| kept == weight)?;
         let column = usize::from(percent).checked_sub(1).filter(|&column| column < PERCENTILES)?;
@@ -226,7 +228,7 @@ impl Model {
         let start = top_bits(hash, self.directory_bits) as usize;
         let first = self.u32_at(self.directory, start) as usize;
         let end = self.u32_at(self.directory, start + 1) as usize;
-        // A damaged directory is refused by its checksum. One that was never sound must not lead to
+        // The checksum rejects a damaged directory. A directory that was never valid must not cause
         // a panic either.
         (first..end.min(self.terms)).find(|&at| self.u64_at(self.hashes, at) == hash)
     }

@@ -1,5 +1,5 @@
-//! Features: every shingle of k consecutive tokens, without the stop words. Several k give the
-//! shingles of each. Or spots, which begin with the stop words ([`crate::features::spots`]).
+//! Features: the shingles of k consecutive tokens without the stop words, for one or several k. Or
+//! spots, which begin with stop words ([`crate::features::spots`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::words::tokens::for_each_token;
 pub(crate) struct Occurrence<'a> {
     /// The token, or the tokens with one space between them.
     pub(crate) text: &'a str,
-    /// 0 unless features weigh by level.
+    /// The level; 0 unless features are weighed by level.
     pub(crate) level: u32,
-    /// Which of the configuration's sizes of shingles it has, counted from 0.
+    /// The index of its size among the configuration's sizes of shingles.
     pub(crate) size: usize,
 }
 
@@ -38,16 +38,16 @@ fn is_letter(token: &str) -> bool {
 pub(crate) struct Featurizer {
     /// The user's dictionary, if there is one.
     dictionary: Option<Arc<Dictionary>>,
-    /// `None` when no stop word is removed.
+    /// `None` if no stop word is removed.
     stop_words: Option<WordSet>,
-    /// `None` unless features weigh by level.
+    /// `None` unless features are weighed by level.
     levels: Option<Levels>,
     window: Window,
     chains: Chains,
 }
 
 impl Featurizer {
-    /// Cuts texts by `config`. `dictionary` and `stop_words` are the lists that it names.
+    /// Makes one for `config`. `dictionary` and `stop_words` are the lists that it names.
     pub(crate) fn new(
         config: &Config,
         dictionary: Option<&WordList>,
@@ -68,7 +68,7 @@ impl Featurizer {
         }
     }
 
-    /// Hands every token but the stop words to `sink`.
+    /// Passes every token that is not a stop word to `sink`.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
@@ -79,7 +79,7 @@ impl Featurizer {
         self.for_each_placed_token(text, config, interrupt, &mut |token, ()| sink(token));
     }
 
-    /// Hands every token but the stop words to `sink`, with its place in `text`.
+    /// Passes every token that is not a stop word to `sink`, with its place in `text`.
     pub(crate) fn for_each_placed_token<P: Place>(
         &self,
         text: &str,
@@ -94,8 +94,8 @@ impl Featurizer {
         });
     }
 
-    /// Hands every token to `sink`, and whether it is a stop word. A single letter beside a number
-    /// is none: it is half of A4 or i7.
+    /// Passes every token to `sink`, with whether it is a stop word. A single letter beside a
+    /// number is never a stop word: it is half of A4 or i7.
     fn for_each_told_apart<P: Place>(
         &self,
         text: &str,
@@ -108,7 +108,7 @@ impl Featurizer {
                 sink(token, place, false);
             });
         };
-        // A stop word of one letter, until it is known whether a number comes next.
+        // A stop word of one letter, held back until it is known whether a number follows.
         let mut letter = String::new();
         let mut waiting: Option<P> = None;
         let mut after_number = false;
@@ -133,7 +133,7 @@ impl Featurizer {
         }
     }
 
-    /// Hands every token to `sink`, stop words and all.
+    /// Passes every token to `sink`, including stop words.
     fn for_each_word<P: Place>(
         &self,
         text: &str,
@@ -167,7 +167,7 @@ impl Featurizer {
         }
     }
 
-    /// Hands every feature to `sink`, in the order of their last tokens, and shorter ones first.
+    /// Passes every feature to `sink`, ordered by its last token, and shorter ones first.
     pub(crate) fn for_each_feature(
         &mut self,
         text: &str,
@@ -194,7 +194,7 @@ impl Featurizer {
         self.window = window;
     }
 
-    /// Hands every spot to `sink`, in the order of their last tokens.
+    /// Passes every spot to `sink`, ordered by its last token.
     fn for_each_spot(
         &mut self,
         text: &str,
@@ -218,18 +218,18 @@ impl Featurizer {
         self.chains = chains;
     }
 
-    /// 0 unless features weigh by level.
+    /// The level of a token; 0 unless features are weighed by level.
     fn level(&self, token: &str) -> u32 {
         self.levels.as_ref().map_or(0, |levels| levels.level(token))
     }
 }
 
-/// As many of the last tokens as the longest shingle has, joined in one buffer.
+/// The last tokens, as many as the longest shingle has, joined in one buffer.
 struct Window {
     shingles: Shingles,
     longest: usize,
     joined: String,
-    /// Where each of the last tokens starts in `joined`, and its level.
+    /// The start of each of the last tokens in `joined`, and its level.
     tokens: VecDeque<(usize, u32)>,
 }
 
@@ -273,14 +273,14 @@ impl Window {
         }
     }
 
-    /// A text of fewer tokens than the shortest shingle has is one shingle of all of them.
+    /// Makes one shingle of all tokens if a text has fewer than the shortest shingle.
     fn finish(&mut self, sink: &mut impl FnMut(Occurrence<'_>)) {
         if !self.tokens.is_empty() && self.tokens.len() < self.shingles.shortest() {
             self.emit(self.tokens.len(), 0, sink);
         }
     }
 
-    /// Hands the shingle of the last `tokens` tokens to `sink`.
+    /// Passes the shingle of the last `tokens` tokens to `sink`.
     fn emit(&self, tokens: usize, size: usize, sink: &mut impl FnMut(Occurrence<'_>)) {
         let of_it = self.tokens.range(self.tokens.len() - tokens..);
         let start = of_it.clone().next().map_or(0, |&(start, _)| start);
@@ -288,7 +288,7 @@ impl Window {
         sink(Occurrence { text: &self.joined[start..], level, size });
     }
 
-    /// Frees the text before the first token when it is most of the buffer.
+    /// Frees the text before the first token once it is more than half of the buffer.
     fn drop_passed(&mut self) {
         const SMALL: usize = 64 << 10;
         let first = self.tokens.front().map_or(self.joined.len(), |&(start, _)| start);

@@ -1,5 +1,5 @@
 //! Spot signatures (Theobald, Siddharth and Paepcke, SIGIR 2008): chains of words that follow a
-//! stop word. Sentences have many, menus and other lists of links next to none.
+//! stop word. Sentences have many of them, menus and other lists of links almost none.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use crate::base::interrupt::Interrupt;
 use crate::config::Spots;
 use crate::words::tokenize::SEPARATOR;
 
-/// A token that is no stop word.
+/// A token that is not a stop word.
 #[derive(Default)]
 struct Place {
-    /// The stop words between the token before and this one, with a separator before each.
+    /// The stop words between the previous such token and this one, each after a separator.
     before: String,
     token: String,
     level: u32,
 }
 
-/// As many of the last tokens as a chain spans.
+/// The last tokens, as many as a chain spans.
 #[derive(Default)]
 pub(crate) struct Chains {
     places: VecDeque<Place>,
-    /// The stop words since the last token, as in [`Place::before`].
+    /// The stop words since the last token, in the format of [`Place::before`].
     waiting: String,
-    /// A chain, with a separator before each token, and a stop word with it.
+    /// A chain, with a separator before each token, and the same chain after a stop word.
     chain: String,
     spot: String,
 }
@@ -38,8 +38,8 @@ impl Chains {
         self.waiting.push_str(word);
     }
 
-    /// Takes a token, and hands the spots that it completes to `sink`, each with the level of its
-    /// most important token: one for each stop word before the first token that the chain spans.
+    /// Adds a token, and passes the spots that it completes to `sink`: one for each stop word
+    /// before the first token that the chain spans. Each has the level of its most important token.
     pub(crate) fn push(
         &mut self,
         token: &str,

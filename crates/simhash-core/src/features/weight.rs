@@ -1,19 +1,20 @@
-//! What a distinct feature weighs, in whole units of 1 / [`WEIGHT_UNIT`].
+//! The weight of a distinct feature, in whole units of 1 / [`WEIGHT_UNIT`].
 //!
 //! Sums of whole numbers depend neither on the order nor on the machine. Every weight is also
-//! exactly an `f32`, so whoever adds the published weights gets the same signs.
+//! exactly an `f32`, so summing the published weights gives the same signs.
 
 use crate::base::lazy::Lazy;
 use crate::config::{Cap, MAX_CAP, WEIGHT_UNIT, Weight};
 use crate::features::model::{Model, Term};
 
-/// The weights of a model are in units of 1 / `MODEL_UNIT`: a term frequency times an IDF is small.
+/// The weights of a model are in units of 1 / `MODEL_UNIT`, because a term frequency times an IDF
+/// is small.
 pub const MODEL_UNIT: u32 = 1 << 18;
 
-/// The greatest weight of a model: 64, up to which all weights in these units are exactly `f32`.
+/// The greatest weight of a model: 64. Up to that, all weights in these units are exactly an `f32`.
 const MOST_MODEL_UNITS: u32 = 1 << 24;
 
-/// How weights are computed from what was counted.
+/// The computation of weights from counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weighting {
     scheme: Weight,
@@ -21,7 +22,7 @@ pub(crate) struct Weighting {
 }
 
 impl Weighting {
-    /// The model gives a cap that is a percentile. Without a model there is no such cap.
+    /// The model determines a cap that is a percentile. Without a model such a cap has no effect.
     pub(crate) fn new(scheme: Weight, cap: Option<Cap>, model: Option<&Model>) -> Self {
         let cap = match cap {
             Some(Cap::Absolute(units)) => {
@@ -36,21 +37,21 @@ impl Weighting {
         Weighting { scheme, cap: cap.unwrap_or(u32::MAX) }
     }
 
-    /// The weight of a feature by what a model knows of it, in units of 1 / [`MODEL_UNIT`]. It
-    /// occurs `count` times among `all` occurrences of features.
+    /// The weight of a feature by a model's statistics, in units of 1 / [`MODEL_UNIT`]. The feature
+    /// has `count` of the text's `all` occurrences of features.
     #[inline]
     pub(crate) fn by_model(self, count: u32, all: u64, term: Term) -> u32 {
         model_units(self.scheme, f64::from(count) / all as f64, term).min(self.cap)
     }
 
-    /// A weight in this scheme's units as the number it stands for.
+    /// Converts a weight from this scheme's units to a number.
     pub(crate) fn number(self, units: u32) -> f32 {
         let unit = if reads_model(self.scheme) { MODEL_UNIT } else { WEIGHT_UNIT };
         (f64::from(units) / f64::from(unit)) as f32
     }
 
-    /// The weight of a feature, in units. `number` is its term frequency, or for the scheme `level`
-    /// its level.
+    /// The weight of a feature, in units. `number` is its term frequency, or its level for the
+    /// scheme `level`.
     #[inline]
     pub(crate) fn units(self, number: u32) -> u32 {
         let units = match self.scheme {
@@ -63,7 +64,7 @@ impl Weighting {
     }
 }
 
-/// Whether the scheme weighs by the statistics of a model.
+/// Whether the scheme uses the statistics of a model.
 pub(crate) fn reads_model(scheme: Weight) -> bool {
     matches!(scheme, Weight::Idf | Weight::Tfidf | Weight::Entropy)
 }
