@@ -126,8 +126,8 @@ pub unsafe fn restrict_search_path() {
     }
 }
 
-/// Sleeps as the cost-based vacuum delay requires, and handles interrupts. The caller holds no
-/// buffer lock.
+/// Sleeps as the cost-based vacuum delay requires, and handles interrupts. The caller must not
+/// hold a buffer lock.
 pub fn vacuum_delay_point() {
     // SAFETY: callers hold no buffer lock.
     unsafe {
@@ -397,7 +397,7 @@ type Begins = unsafe extern "C-unwind" fn(*mut c_void);
 ///
 /// # Safety
 /// A transaction is in progress. All callers with the same name pass the same size, and `begins`
-/// initialises that many bytes.
+/// initialises a segment of that size.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub unsafe fn named_segment(name: &CStr, bytes: usize, begins: Begins) -> *mut c_void {
     let (name, mut found) = (name.as_ptr(), false);
@@ -485,8 +485,8 @@ pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
     }
 }
 
-/// Raises "snapshot too old" if vacuum or pruning may have removed rows from the page that the
-/// snapshot sees. Only `old_snapshot_threshold`, up to version 16, allows that.
+/// Raises "snapshot too old" if rows that the snapshot sees may have been removed from the page.
+/// Only `old_snapshot_threshold`, up to version 16, allows that.
 ///
 /// # Safety
 /// The snapshot is null or valid, `rel` is an open relation, and `page` is one of its pages, locked

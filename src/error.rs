@@ -64,8 +64,8 @@ pub fn with_detail<T>(line: impl FnOnce() -> String, work: impl FnOnce() -> T) -
 }
 
 /// Returns the result of `work`. An ERROR with this code that PostgreSQL raises meanwhile gets
-/// `hint` in place of its own HINT. `hint` is in the server's encoding; the ERROR is otherwise
-/// unchanged.
+/// `hint` in place of its own HINT. The ERROR is otherwise unchanged: it stays in the server's
+/// encoding, in which `hint` must be, too.
 pub fn with_hint<T>(code: PgSqlErrorCode, hint: &CStr, work: impl FnOnce() -> T) -> T {
     struct Hint<'a> {
         code: PgSqlErrorCode,

@@ -14,7 +14,7 @@ use crate::error::raise;
 pub unsafe trait AggregateState: Sized {
     /// The state passed to a call.
     fn given<'a>(state: Internal) -> Option<&'a mut Self> {
-        // SAFETY: the implementation guarantees the type, and a call takes its state only once.
+        // SAFETY: the implementation guarantees the type; no two references to it exist at a time.
         state.unwrap().map(|datum| unsafe { &mut *datum.cast_mut_ptr::<Self>() })
     }
 

@@ -87,8 +87,8 @@ pub unsafe fn rows<F, T>(
 /// The OID of the row with these keys.
 ///
 /// # Safety
-/// A transaction is in progress. The cache has exactly these keys' types, and `column` is the
-/// number of its catalogue's OID column.
+/// A transaction is in progress. The cache has keys of exactly these types, and `column` is
+/// the number of its catalogue's OID column.
 pub unsafe fn oid(
     cache: pg_sys::SysCacheIdentifier::Type,
     column: u32,
