@@ -26,6 +26,7 @@ use crate::catalog::Schema;
 use crate::error::{raise, warn};
 use crate::models::sketches::Sketches;
 use crate::models::{named, simhasher_for};
+use crate::planner::{is_near_text, near_text_call};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
 use crate::types::datum::Decode;
@@ -123,8 +124,8 @@ impl Recipe {
     /// # Safety
     /// `clause` is an index qual on the text.
     pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: a node is cast only to the type that its tag names. A constant that is no text is
-        // a near_text, as the operator's right-hand type is.
+        // SAFETY: a node is cast only to the type that its tag names, and a constant is decoded by
+        // its own type.
         unsafe {
             if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
                 return true;
@@ -139,8 +140,7 @@ impl Recipe {
             let constant = argument.cast::<pg_sys::Const>();
             let is_known =
                 pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-            let is_text = |oid| matches!(oid, pg_sys::TEXTOID | pg_sys::VARCHAROID);
-            if !is_known || is_text((*constant).consttype) {
+            if !is_known || !is_near_text((*constant).consttype) {
                 return true;
             }
             NearText::with((*constant).constvalue, |near| {
@@ -282,31 +282,22 @@ fn raise_similarity(similarity: f64) -> ! {
     )
 }
 
-/// The similarity and the config of a call of near_text, if both are constants. Which function is
-/// called is not checked.
+/// The similarity and the config of a call of near_text, if both are constants.
 ///
 /// # Safety
-/// `call` is an expression. If it is a call with three arguments, the second a constant float8 and
-/// the third a constant, then the third is a config.
+/// `call` is an expression.
 unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
-    // SAFETY: a node is cast only to the type that its tag names; the third argument is a config.
+    // SAFETY: a constant argument of near_text has the type that the function declares.
     unsafe {
-        if !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
-            return None;
-        }
-        let arguments = PgList::<pg_sys::Node>::from_pg((*call.cast::<pg_sys::FuncExpr>()).args);
-        let constant = |i: usize| {
-            let node = arguments.get_ptr(i)?;
+        let [_, similarity, config] = near_text_call(call)?;
+        let constant = |node: *mut pg_sys::Node| {
             let constant = node.cast::<pg_sys::Const>();
             (pgrx::is_a(node, pg_sys::NodeTag::T_Const) && !(*constant).constisnull)
-                .then(|| ((*constant).consttype, (*constant).constvalue))
+                .then(|| (*constant).constvalue)
         };
-        let (number, similarity) = constant(1)?;
-        let (_, config) = constant(2)?;
-        let is_call = arguments.len() == 3 && number == pg_sys::FLOAT8OID;
-        is_call.then(|| {
-            (f64::from_bits(similarity.value() as u64), ConfigText::decode(config).as_str().into())
-        })
+        let (similarity, config) = (constant(similarity)?, constant(config)?);
+        let similarity = f64::from_bits(similarity.value() as u64);
+        Some((similarity, ConfigText::decode(config).as_str().into()))
     }
 }
 

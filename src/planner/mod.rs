@@ -36,6 +36,6 @@ pub mod whole;
 
 pub use index::{index_quals, simhash_indexes};
 pub use measures::access_method;
-pub use near::rows::kept_beside;
+pub use near::rows::{is_near_text, kept_beside, near_text_call};
 pub use selectivity::made_radius;
 pub use statistics::number_of_values;

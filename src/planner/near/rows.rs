@@ -456,6 +456,21 @@ impl Operand {
     }
 }
 
+/// Whether a type is near_text.
+pub fn is_near_text(type_oid: pg_sys::Oid) -> bool {
+    Objects::get().near().is_some_and(|near| near.value == type_oid)
+}
+
+/// As [`made`], of the extension that is installed.
+///
+/// # Safety
+/// `node` is an expression or null.
+pub unsafe fn near_text_call(node: *mut pg_sys::Node) -> Option<[*mut pg_sys::Node; 3]> {
+    let near = Objects::get().near()?;
+    // SAFETY: `node` is an expression or null.
+    unsafe { made(&near, node) }
+}
+
 /// The text, the similarity and the configuration of a call of near_text.
 ///
 /// # Safety

@@ -563,6 +563,18 @@ END $$;
 DELETE FROM full_of_copies WHERE body <> 'words' AND body <> 'word';
 ALTER TABLE full_of_copies ADD EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=);
 INSERT INTO full_of_copies VALUES ('Words');
+-- Calls of other functions, with arguments like those of near_text, are not taken for such.
+CREATE TABLE mistaken (body text);
+INSERT INTO mistaken SELECT i || '0.53' FROM generate_series(1, 1000) i;
+CREATE INDEX mistaken_body ON mistaken USING simhash (body);
+SELECT count(*) FROM mistaken WHERE body = concat('7'::text, 0.5::float8, 3);
+SELECT count(*) FROM mistaken WHERE body = concat('7'::text, 0.5::float8, '3'::text);
+SELECT count(*) FROM mistaken WHERE body = concat('7'::text, 0.5::float8, '{}'::simhash_config);
+CREATE FUNCTION no_near_text(text, float8, integer) RETURNS near_text IMMUTABLE LANGUAGE plpgsql
+  AS 'BEGIN RETURN near_text($1, $2); END';
+CREATE INDEX ON mistaken USING simhash (no_near_text(body, 0.8, 3));
+DROP TABLE mistaken;
+DROP FUNCTION no_near_text;
 -- What other tests may want to name so.
 SET client_min_messages = error;
 DROP TABLE IF EXISTS made, doc, question, truth, distinct_made, by_index, typed, fleeting, brief,
