@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use super::column::Column;
 
 /// Whether a generated column is computed from another column. True for an expression that reads
-/// the whole row, or no column.
+/// the whole row.
 ///
 /// # Safety
 /// `relation` is open, and `column` is a generated one of it.
@@ -20,16 +20,15 @@ pub unsafe fn is_computed_from(
     unsafe {
         let node = pg_sys::build_column_default(relation, i32::from(column.number));
         let inputs = inputs((*relation).rd_id, node);
-        inputs.is_empty() || inputs.iter().any(|input| input.number == other)
+        inputs.is_none_or(|inputs| inputs.iter().any(|input| input.number == other))
     }
 }
 
-/// The columns that an expression reads. None for an expression that reads the whole row, a system
-/// column or no column.
+/// The columns that an expression reads. `None` if it reads the whole row or a system column.
 ///
 /// # Safety
 /// The expression is over columns of the table, as relation 1.
-pub unsafe fn inputs(table: pg_sys::Oid, expression: *mut pg_sys::Node) -> Vec<Column> {
+pub unsafe fn inputs(table: pg_sys::Oid, expression: *mut pg_sys::Node) -> Option<Vec<Column>> {
     // SAFETY: the expression is over columns of the table; the set is made and read here.
     unsafe {
         let mut set = std::ptr::null_mut();
@@ -39,11 +38,11 @@ pub unsafe fn inputs(table: pg_sys::Oid, expression: *mut pg_sys::Node) -> Vec<C
         loop {
             member = pg_sys::bms_next_member(set, member);
             if member < 0 {
-                return columns;
+                return Some(columns);
             }
             let number = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
             if number <= 0 {
-                return Vec::new();
+                return None;
             }
             let name = pg_sys::get_attname(table, number as pg_sys::AttrNumber, false);
             columns.extend(Column::named(table, CStr::from_ptr(name)));

@@ -35,8 +35,8 @@ pub struct Member {
 /// The tables that one trigger searches, with their common parents.
 #[derive(Debug)]
 pub struct Family {
-    /// The topmost parents, ascending. A writer takes the lock of each. Two tables that are in each
-    /// other's families have a topmost parent in common.
+    /// The topmost parents, ascending. A writer of `simhash_dedup` takes the lock of each. Two
+    /// tables that are in each other's families have a topmost parent in common.
     pub roots: Vec<pg_sys::Oid>,
     /// All relations from the topmost parents down, tables or not. While these are locked, none of
     /// them is detached or put below another parent.

@@ -211,6 +211,12 @@ impl<'a> Components<'a> {
         self.changed.iter().map(|changed| changed.key).collect()
     }
 
+    /// The keys of those of these rows that have a point, so that a search can find them.
+    pub fn searched_keys(&self) -> HashSet<Key> {
+        let searched = self.changed.iter().filter(|changed| changed.point.is_some());
+        searched.map(|changed| changed.key).collect()
+    }
+
     /// Notes the old values of a row that is changed or gone. Rows that it connected may come
     /// apart.
     ///

@@ -46,10 +46,12 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     let column = CString::new(&*utf8_to_server(column)).unwrap_or_default();
     let arguments = literals(arguments);
     for (end, event) in TRIGGERS {
+        let parts: Vec<_> =
+            event.split("{cluster}").map(|part| part.replace("{table}", &name)).collect();
         run(&format!(
             "CREATE TRIGGER {} {} EXECUTE FUNCTION {}.simhash_cluster({})",
             identifier(&trigger_name(table, &column, end)),
-            event.replace("{cluster}", &quoted(&column)).replace("{table}", &name),
+            parts.join(&quoted(&column)),
             shown(schema.quoted_name()),
             arguments
         ));

@@ -204,7 +204,9 @@ impl Gates {
             if *of != self.own {
                 (*of, *columns) = (self.own, Vec::new());
             }
-            columns.push(self.column);
+            if !columns.contains(&self.column) {
+                columns.push(self.column);
+            }
         });
     }
 }

@@ -1,8 +1,7 @@
 //! Marks groups to be settled later, in the extension's table simhash_unsettled.
 //!
 //! Only these functions write to that table, with its owner's privileges, whichever role marks or
-//! settles. A transaction that marks a group shares the lock of its id, and one that ends an id
-//! holds that lock exclusively.
+//! settles. A transaction that marks a group, or that ends an id, holds the id's lock exclusively.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;

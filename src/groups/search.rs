@@ -303,12 +303,14 @@ impl SearchResult {
                 }
             });
         }
-        // A nested statement has since changed the rows that are still not found, and has found
-        // their groups. This search did not ask for their present neighbours.
+        // A nested statement has since changed the rows that are still not found at their points,
+        // and has found their groups. This search did not ask for their present neighbours.
+        let searched = components.searched_keys();
         for index in 0..components.rows.len() {
             let key = Key::new(index);
             let Row { kind, stored, is_own, is_member, .. } = *components.row(key);
-            if kind == Kind::Fresh && is_own && !is_member && self.previous_look.is_some() {
+            let is_unseen = kind == Kind::Fresh && is_own && !is_member && searched.contains(&key);
+            if is_unseen && self.previous_look.is_some() {
                 self.doubtful.extend(stored);
             }
             if kind == Kind::NearOnly {

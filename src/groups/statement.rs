@@ -229,7 +229,6 @@ impl Statement<'_> {
                 return false;
             }
             self.each_new(&setup, new, |_| {});
-            refuse_meanwhile(&setup);
             whole::regroup_all(&setup);
             true
         }

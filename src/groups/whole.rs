@@ -11,6 +11,7 @@ use super::assign::assign;
 use super::components::{Components, Row};
 use super::looks::note_look;
 use super::marks;
+use super::own_update::refuse_meanwhile;
 use super::row::{At, RowValues};
 use super::run_as::as_role;
 use super::search::{View, search};
@@ -28,6 +29,7 @@ use crate::types::{ConfigText, tid};
 /// Finds all groups of the table, and writes the ids that change. Returns how many groups there
 /// are. The caller holds the column's lock exclusively.
 pub fn regroup_all(setup: &Setup) -> usize {
+    refuse_meanwhile(setup);
     let previous_look = note_look(setup);
     loop {
         pgrx::check_for_interrupts!();

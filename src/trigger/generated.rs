@@ -11,8 +11,8 @@ use crate::family::generated::inputs;
 pub struct Expression {
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
-    /// The columns that it reads; empty if it reads the whole row, or no column.
-    inputs: Vec<Column>,
+    /// The columns that it reads. `None` if it reads the whole row.
+    inputs: Option<Vec<Column>>,
 }
 
 impl Expression {
@@ -40,8 +40,11 @@ impl Expression {
     /// # Safety
     /// The event is of the table that the expression was made for.
     pub unsafe fn input_changed(&self, event: &Event<'_>) -> bool {
-        // SAFETY: the inputs are columns of the event's table.
-        self.inputs.is_empty() || self.inputs.iter().any(|input| unsafe { !event.keeps(input) })
+        event.old.is_none()
+            || self.inputs.as_ref().is_none_or(|inputs| {
+                // SAFETY: the inputs are columns of the event's table.
+                inputs.iter().any(|input| unsafe { !event.keeps(input) })
+            })
     }
 
     /// The value for the new row, valid until the next row.

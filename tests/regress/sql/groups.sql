@@ -196,6 +196,31 @@ INSERT INTO parts (id, hash) VALUES (3, '0000000000000001'), (11, '0000000000000
 UPDATE parts SET id = 13, hash = '0000000000000003' WHERE id = 1;
 SELECT id, fp, story FROM parts ORDER BY id;
 
+-- a scope that is generated of no column
+CREATE TABLE fixed (id int PRIMARY KEY, fp fingerprint64, story int,
+  site int GENERATED ALWAYS AS (7) STORED);
+CREATE INDEX ON fixed USING simhash (site, fp);
+CREATE INDEX ON fixed (story);
+SELECT simhash_cluster_create('fixed', 'fp=fp', 'cluster=story', 'scope=site');
+INSERT INTO fixed VALUES (1, '0000000000000000'), (2, '0000000000000001'), (3, '00000000000000ff');
+SELECT id, story FROM fixed ORDER BY id;
+
+-- a row that can be in no group any more: its group is not read, though the transaction has
+-- searched before
+CREATE TABLE crowd (id int PRIMARY KEY, fp fingerprint64, "{table} story" int);
+CREATE INDEX ON crowd USING simhash (fp);
+CREATE INDEX ON crowd ("{table} story");
+SELECT simhash_cluster_create('crowd', 'fp=fp', 'cluster={table} story');
+INSERT INTO crowd SELECT i, (i % 2)::bigint::fingerprint64 FROM generate_series(1, 2000) i;
+BEGIN;
+UPDATE crowd SET fp = '0000000000000003' WHERE id = 1;
+SELECT idx_tup_fetch AS fetched FROM pg_stat_xact_user_tables WHERE relid = 'crowd'::regclass \gset
+UPDATE crowd SET fp = NULL WHERE id = 7;
+SELECT idx_tup_fetch - :fetched < 100 AS few FROM pg_stat_xact_user_tables
+WHERE relid = 'crowd'::regclass;
+COMMIT;
+SELECT "{table} story", count(*) FROM crowd GROUP BY 1 ORDER BY 1;
+
 -- keys of other types, and columns with long names
 CREATE TABLE keyed (id int[] PRIMARY KEY, fp fingerprint64, story int[]);
 SELECT simhash_cluster_create('keyed', 'fp=fp', 'cluster=story');
