@@ -1,16 +1,16 @@
 //! Bloom filters: sets of texts that answer "maybe" or "certainly not" (Bloom 1970).
 //!
-//! The layout is stored and must outlive every version of a crate, so it is defined
-//! here. The k positions of a text are g_i = h1 + i h2 + (i^3 - i) / 6 (enhanced double hashing,
-//! Dillinger and Manolios 2004) over the halves of its XXH3-128, scaled to m. Bit p is bit p % 8 of
-//! byte p / 8. A filter says "maybe" only if *all* k bits are set. Its false-positive rate with n
-//! texts is (1 - e^(-k n / m))^k.
+//! Filters are stored, so their layout must never change, and no hashing crate may define it. The k
+//! positions of a text are g_i = h1 + i h2 + (i^3 - i) / 6 (enhanced double hashing, Dillinger and
+//! Manolios 2004) over the halves of its XXH3-128, scaled to m. Bit p is bit p % 8 of byte p / 8. A
+//! filter says "maybe" only if *all* k bits are set. Its false-positive rate with n texts is (1 -
+//! e^(-k n / m))^k.
 
 use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The size of a filter. Two filters must have the same to be united.
+/// The size of a filter. Only filters of equal shape can be united.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// m, the number of bits.
@@ -25,12 +25,12 @@ pub const MAX_BITS: u64 = 1 << 32;
 /// The most bits a text can set.
 pub const MAX_HASHES: u32 = 64;
 
-/// Why there is no filter of the size that was asked for.
+/// Why a filter of the requested size is impossible.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShapeError {
     /// The number of texts is not 1 or more.
     Expected(i64),
-    /// The rate is not within 0 and 1.
+    /// The rate is not between 0 and 1, both excluded.
     Rate(f64),
     /// More than [`MAX_BITS`] would be needed.
     TooLarge(f64),
@@ -72,8 +72,8 @@ impl Shape {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(ShapeError::Rate(rate));
         }
-        // The equation of the rate, solved for m at a whole k. The best k of all numbers would be
-        // -log2(rate).
+        // The equation of the rate, solved for m at a whole k. Over the real numbers, m is least at
+        // k = -log2(rate).
         let bits = |hashes: u32| {
             let k = f64::from(hashes);
             -k * expected as f64 / libm::log(1.0 - libm::pow(rate, 1.0 / k))
@@ -94,7 +94,7 @@ impl Shape {
         self.bits.div_ceil(8) as usize
     }
 
-    /// Whether there can be a filter of this shape.
+    /// Whether the shape is within the limits.
     pub fn is_valid(self) -> bool {
         (8..=MAX_BITS).contains(&self.bits) && (1..=MAX_HASHES).contains(&self.hashes)
     }
@@ -137,9 +137,9 @@ impl Shape {
     }
 }
 
-/// A set that grows with its texts: each filter has four times the size of the one before and half
-/// its rate, so that all of them together keep the rate (scalable Bloom filters, Almeida et al.
-/// 2007).
+/// A set that grows with its texts: each filter is made for four times as many texts as the one
+/// before, at half its rate, so that all of them together keep the rate (scalable Bloom filters,
+/// Almeida et al. 2007).
 pub struct ScalableBloom {
     filters: Vec<(Shape, Vec<u8>)>,
     rate: f64,
@@ -153,7 +153,7 @@ impl ScalableBloom {
     /// An empty set with a false-positive rate of at most `rate`, whatever the number of texts.
     ///
     /// # Errors
-    /// A rate outside ]0, 1[.
+    /// As [`Shape::for_rate`], for half the rate.
     pub fn new(first_capacity: i64, rate: f64) -> Result<Self, ShapeError> {
         let shape = Shape::for_rate(first_capacity, rate / 2.0)?;
         let filters = vec![(shape, vec![0; shape.bytes()])];

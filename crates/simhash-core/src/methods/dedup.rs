@@ -1,10 +1,10 @@
-//! Two stages over a stream of texts (Gao and Li 2014): equal texts first, then near fingerprints
-//! among the rest.
+//! Finds duplicates in a stream of texts in two stages (Gao and Li 2014): equal texts first, then
+//! near fingerprints among the rest.
 //!
-//! Their second stage compares all pairs. Here the block tables of [`super::near`] replace it. In
-//! the second stage a text that is a duplicate of an earlier one is not compared with later ones.
-//! So the texts that are kept are pairwise farther apart than the distance, and every duplicate is
-//! within the distance of the kept text that it names.
+//! Their second stage compares all pairs. Here the block tables of [`super::near`] replace it. A
+//! near duplicate is not added to the tables. So the texts that are kept are pairwise farther apart
+//! than the distance, and every near duplicate is within the distance of the kept text that it
+//! names.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -20,11 +20,11 @@ use super::trie::Trie;
 pub enum Exact {
     /// Not at all.
     None,
-    /// By 128-bit hashes, in 29 to 57 bytes a text: 25 bytes a slot, and 7 of 16 to 7 of 8 slots
-    /// are taken.
+    /// By 128-bit hashes, in 29 to 57 bytes a text: 25 bytes a slot, of which 7/16 to 7/8 are in
+    /// use.
     Hash,
-    /// By a Bloom filter of [`BLOOM_RATE`], in 4 to 20 bytes a text. It does not know which earlier
-    /// text is equal.
+    /// By a Bloom filter of [`BLOOM_RATE`], in 4 to 20 bytes a text. The equal text remains
+    /// unknown.
     Bloom,
     /// By the texts themselves, in about 32 bytes a text and its own bytes.
     Trie,
@@ -56,11 +56,11 @@ pub const BLOOM_RATE: f64 = 1e-6;
 /// A text that duplicates an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
-    /// The earlier text. A Bloom filter does not know it.
+    /// The earlier text. Unknown (`None`) with a Bloom filter.
     pub of: Option<i64>,
     /// The name of the stage that found it: hash, bloom, trie or near.
     pub stage: &'static str,
-    /// The distance of the fingerprints, 0 for equal texts. A Bloom filter does not know it.
+    /// The distance of the fingerprints, 0 for equal texts. Unknown (`None`) with a Bloom filter.
     pub distance: Option<u32>,
 }
 
@@ -78,7 +78,7 @@ pub struct Duplicate {
 pub struct Deduplicator {
     exact: ExactSet,
     near: Option<NearIndex>,
-    /// The number of the text of every fingerprint in `near`.
+    /// The id of the text of each fingerprint in `near`, by the fingerprint's number.
     kept: Vec<i64>,
 }
 
@@ -98,7 +98,7 @@ impl Deduplicator {
     pub fn new(exact: Exact, distance: Option<u32>) -> Self {
         let exact = match exact {
             Exact::None => ExactSet::None,
-            // The seed is random, so that nobody can write texts that collide.
+            // The seed is random, so colliding texts cannot be prepared in advance.
             Exact::Hash => ExactSet::Hash {
                 seed: RandomState::new().hash_one(0u64),
                 texts: HashMap::with_hasher(ByItself),
@@ -114,8 +114,8 @@ impl Deduplicator {
         Deduplicator { exact, near: distance.map(NearIndex::new), kept: Vec::new() }
     }
 
-    /// Whether `text` duplicates one that was checked before. `fingerprint` is called only if the
-    /// text is equal to none. A text without a fingerprint is near to none.
+    /// The duplicate that `text` is of a text checked before, if any. `fingerprint` is called only
+    /// if no earlier text is equal. A text without a fingerprint has no near duplicates.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] when a Bloom filter can grow no more.
@@ -188,7 +188,7 @@ impl ExactSet {
     }
 }
 
-/// Hashes what is a hash already, by its first word.
+/// The hasher for keys that are hashes already.
 #[derive(Clone, Copy)]
 struct ByItself;
 
@@ -199,7 +199,7 @@ impl BuildHasher for ByItself {
     }
 }
 
-/// Hashes by the first word it is given.
+/// Takes the first word written as the hash.
 #[derive(Clone, Copy, Default)]
 struct FirstWord(Option<u64>);
 
@@ -215,7 +215,7 @@ impl Hasher for FirstWord {
     fn write_u64(&mut self, word: u64) {
         self.0.get_or_insert(word);
     }
-    /// The length that comes before an array is always the same.
+    /// An array writes its length first, which is the same for all keys.
     fn write_usize(&mut self, _: usize) {}
 }
 
@@ -223,7 +223,7 @@ impl Hasher for FirstWord {
 mod tests {
     use super::*;
 
-    /// The pipeline by definition: all pairs.
+    /// The two stages by definition, over all pairs.
     fn by_definition(
         texts: &[(String, Option<u64>)],
         exact: bool,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn equals_all_pairs() {
-        // Fingerprints of few distinct bits, so that many are near.
+        // Only 32 bits of the fingerprints vary, so many are near.
         let texts: Vec<(String, Option<u64>)> = (0..12_000u64)
             .map(|i| {
                 let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;

@@ -1,6 +1,8 @@
-//! I-Match (Chowdhury, Frieder, Grossman and McCabe, TOIS 2002): the terms that are neither too
-//! common nor too rare, hashed as one. And its randomised form (Kolcz, Chowdhury and Alspector, KDD
-//! 2004): one such hash by the whole lexicon and one by each of its random parts.
+//! I-Match (Chowdhury, Frieder, Grossman and McCabe, TOIS 2002): one hash of a text's terms that
+//! are neither too common nor too rare.
+//!
+//! The randomised form (Kolcz, Chowdhury and Alspector, KDD 2004) has one such hash by the whole
+//! lexicon and one by each of its random parts.
 
 use std::collections::HashSet;
 
@@ -15,7 +17,7 @@ use crate::features::model::Model;
 /// their bytes and joined by line feeds. `None` when there is no such term. `simhasher` must cut
 /// texts as the model's configuration does.
 ///
-/// A term that the model has not seen is not in its lexicon, and does not count.
+/// Terms that the model does not know are ignored.
 pub fn imatch(
     model: &Model,
     simhasher: &mut Simhasher,
@@ -28,11 +30,10 @@ pub fn imatch(
     (!joined.is_empty()).then(|| feature_hash(joined.as_bytes()))
 }
 
-/// A key by the whole lexicon, and one by each of its first `parts` parts, which are those of
-/// [`lexicons`]: the XXH3-64 of what [`imatch()`] hashes, without the terms that the part lacks,
-/// with the number of the part as seed. So a key is equal to none of another part, and two texts
-/// agree in a part if any of their keys is equal. A part of which the text has no term gives no
-/// key. `None` when there is none at all.
+/// A key by the whole lexicon, and one by each of its first `parts` parts ([`lexicons`]). A key is
+/// the XXH3-64, seeded with the part's number, of what [`imatch()`] hashes, without the terms that
+/// the part lacks. Keys of different parts differ, so any equal key means that two texts agree in a
+/// part. A part that has none of the text's terms gives no key. `None` when no part gives one.
 pub fn keys(
     model: &Model,
     simhasher: &mut Simhasher,
@@ -72,7 +73,7 @@ fn terms(
     high: f64,
     interrupt: &mut dyn FnMut(),
 ) -> Vec<String> {
-    // Not a BTreeSet: it ends the process when memory is refused while its root grows.
+    // Not a BTreeSet: a failed allocation while its root grows would abort the process.
     let mut terms = HashSet::new();
     simhasher.for_each_feature(text, interrupt, |feature| {
         let known = model.term(feature_hash(feature.as_bytes()));
@@ -104,14 +105,14 @@ mod tests {
         Arc::new(trainer.finish(None, &mut || ()))
     }
 
-    /// The keys by the band of IDF from 0.2 to 8, which leaves out the and words that are unknown.
+    /// The keys by terms of IDF 0.2 to 8, which leaves out "the". Unknown words are ignored.
     fn of(text: &str, parts: usize) -> Option<Vec<u64>> {
         let config = Config::default();
         let mut simhasher = Simhasher::new(config.clone()).unwrap();
         keys(&model(&config), &mut simhasher, text, parts, 0.2, 8.0, &mut || ())
     }
 
-    /// `tests/golden.py` computes the same keys by itself.
+    /// `tests/golden.py` computes the same keys independently.
     #[test]
     fn keys_are_those_of_another_implementation() {
         let found = of("The cat sat; the cow ran to a mill.", 10).unwrap();
@@ -125,10 +126,11 @@ mod tests {
         assert_eq!(of("Mat, on. SAT cat cat! zebra", 10).unwrap(), sat);
         assert_eq!(of("the cat sat on the mat", 3).unwrap(), sat[..4]);
         assert!(of("the zebra", 10).is_none() && of("", 10).is_none());
-        // By the whole lexicon texts have equal keys when I-Match has.
+        // The keys by the whole lexicon are equal when the hashes of I-Match are.
         let other = of("the cat sat on the mill", 10).unwrap();
         assert_ne!(other[0], sat[0]);
-        // Parts that lack both words, and have another one, have equal keys, and no others have.
+        // Keys are equal in exactly those parts that lack both "mat" and "mill" and have another
+        // term.
         let has = |part: &u64, words: &[&str]| words.iter().any(|word| lexicons::has(*part, word));
         let equal = |part: &u64| !has(part, &["mat", "mill"]) && has(part, &["cat", "on", "sat"]);
         let equal = (1..=100).filter(equal).count();

@@ -1,9 +1,10 @@
 //! KSentence: the K longest sentences of a text, hashed by MD5. Equal hashes mean duplicates.
 //!
-//! The survey leaves some things open. Here a sentence ends at every punctuation mark (Unicode
-//! category P) and at every line break. Its length is in characters (Unicode scalar values), after
-//! white space was collapsed. Sentences of equal length are ordered by their bytes, so their order
-//! in the text does not matter. The sentences are joined by line feeds, the longest first.
+//! Definitions that publications leave open: a sentence ends at every punctuation mark (Unicode
+//! category P) and at every line break. Its length is in characters (Unicode scalar values), with
+//! each run of white space as one space. Sentences of equal length are ordered by their bytes, so
+//! their order in the text does not matter. The sentences are joined by line feeds, the longest
+//! first.
 
 use std::cmp::Ordering;
 
@@ -15,8 +16,8 @@ use crate::base::sort::sort_checked_by;
 use crate::config::{Config, NormalizeStep, NormalizeSteps};
 use crate::texts::unicode::{CharTable, MAIN_HAN};
 
-/// The normalisation that a text must have had: the default one without the steps that would remove
-/// the ends of its sentences.
+/// The normalisation that [`ksentence`] expects: the default without the steps that would remove
+/// the ends of sentences.
 pub fn normalize_config() -> Config {
     let normalize =
         NormalizeSteps::default().without(NormalizeStep::Punctuation).without(NormalizeStep::Space);
@@ -69,8 +70,8 @@ pub fn ksentence(normalized: &str, k: usize, interrupt: &mut dyn FnMut()) -> Opt
 /// The most bytes that are read at once, before a check for interruption.
 const STRETCH: usize = 16 << 10;
 
-/// The length of the words that `bytes` starts with, of ASCII within a sentence, and with single
-/// spaces between them.
+/// The length of the ASCII words that `bytes` starts with, separated by single spaces and all in
+/// one sentence.
 fn words_length(bytes: &[u8]) -> usize {
     let bytes = &bytes[..bytes.len().min(STRETCH)];
     let is_word = |&byte: &u8| WORD[usize::from(byte)];
@@ -85,13 +86,13 @@ fn words_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Which bytes are ASCII that neither ends a sentence nor is white space.
+/// The ASCII bytes that neither end a sentence nor are white space.
 static WORD: [bool; 256] = {
     let mut word = [false; 256];
     let mut byte = 0;
     while byte < 0x80 {
         let c = byte as u8;
-        // Of ASCII's punctuation these are symbols to Unicode (category S).
+        // Unicode classes these ASCII punctuation characters as symbols (category S).
         let symbol = matches!(c, b'$' | b'+' | b'<' | b'=' | b'>' | b'^' | b'`' | b'|' | b'~');
         let white = matches!(c, b' ' | b'\t'..=b'\r');
         word[byte] = symbol || !white && !c.is_ascii_punctuation();
@@ -107,7 +108,7 @@ fn ends_sentence(c: char) -> bool {
         || c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
-/// The longest sentences so far, and shorter ones until there are many of them.
+/// The longest sentences so far. Shorter ones are dropped in batches.
 struct Longest {
     k: usize,
     /// All kept sentences, one after the other, and the one being read.
@@ -140,7 +141,7 @@ impl Longest {
         self.open.chars += 1;
     }
 
-    /// Adds characters, of which the number is known.
+    /// Adds `run`, which has `chars` characters.
     fn push_run(&mut self, run: &str, chars: usize) {
         self.text.push_str(run);
         self.open.chars += chars;
@@ -158,7 +159,7 @@ impl Longest {
         }
     }
 
-    /// Drops all sentences but the `k` longest, which are left in no order.
+    /// Drops all sentences but the `k` longest, and leaves these in no particular order.
     fn select(&mut self, interrupt: &Interrupt) {
         let Longest { k, text, sentences, .. } = self;
         if sentences.len() > *k {
@@ -222,7 +223,7 @@ mod tests {
         let text = "床前明月光，疑是地上霜。举头望明月\n低头思故乡 ok";
         // printf '低头思故乡 ok\n举头望明月' | md5sum
         assert_eq!(hex(ksentence(text, 2, &mut || ())), KSENTENCE_2);
-        // All four: the three that have five characters come by their bytes.
+        // All four: the three of five characters are ordered by their bytes.
         assert_eq!(hex(ksentence(text, 9, &mut || ())), KSENTENCE_4);
     }
 
@@ -250,7 +251,7 @@ mod tests {
                 word.repeat(i as usize / 64 % 4) + end
             })
             .collect();
-        // Longer than what is read at once, with anything at its end.
+        // Runs longer than `STRETCH`, with various characters after them.
         let long: String = (0..40)
             .map(|i| {
                 let words = ["a bc de ", "汉字", "é x"][i % 3].repeat(3000 - 7 * i);
@@ -264,7 +265,7 @@ mod tests {
         }
     }
 
-    /// What is read by words is what Unicode says of each character.
+    /// `WORD` agrees with Unicode's properties of each character.
     #[test]
     fn ascii_within_a_sentence() {
         for byte in 0..=255u8 {

@@ -24,8 +24,8 @@ pub(super) fn has(lexicon: u64, term: &str) -> bool {
 }
 
 /// The fingerprints of a text by the whole lexicon and by its first `parts` parts. Tokens that the
-/// lexicon lacks are left out. Then shingles of `shingle` tokens weigh 1 + ln(tf). `None` where no
-/// token is left.
+/// lexicon or the part lacks are dropped first. The shingles of `shingle` remaining tokens weigh 1
+/// + ln(tf). `None` where no token is left.
 ///
 /// `simhasher` must cut texts as the model's configuration does.
 pub fn fingerprints<F: Fingerprint>(
@@ -56,7 +56,7 @@ fn by_shingles<'a, F: Fingerprint>(
     shingle: usize,
     interrupt: &mut dyn FnMut(),
 ) -> Option<F> {
-    // Shingles are counted by hash: long ones would take many times the memory of the text.
+    // Keyed by hash: long shingles themselves would take many times the memory of the text.
     let mut counts: HashMap<F, u32> = HashMap::new();
     let mut window: VecDeque<&str> = VecDeque::new();
     let mut joined = String::new();

@@ -1,4 +1,4 @@
-//! Methods of papers that nothing else here needs.
+//! Methods from the literature that the rest of the crate does not use.
 //!
 //! [`imatch`] and [`lexicons`] use the lexicon of a trained model. [`ksentence`] and the sets of
 //! [`bloom`] and [`trie`] find equal texts. [`near`] finds near fingerprints. [`dedup`] is the

@@ -1,15 +1,16 @@
 //! Near fingerprints in memory: block tables (multi-index hashing, Norouzi, Punjani and Fleet, CVPR
-//! 2012), grown fingerprint by fingerprint.
+//! 2012) that grow one fingerprint at a time.
 //!
 //! 64 bits are cut into four blocks of 16, and each block is the key of a table of buckets. The
-//! index's own [`Plan`] says in how many bits a look-up changes each block. A set is scanned while
-//! it is small, and for a distance at which probing buckets would cost more than a scan.
+//! index's [`Plan`] gives the number of bits that a look-up may change in each block. A set is
+//! scanned while it is small, and for a distance at which probing buckets would cost more than a
+//! scan.
 
 use crate::Fingerprint;
 use crate::base::lazy::Lazy;
 use crate::search::{BlockLayout, Plan};
 
-/// So many fingerprints are scanned: tables are not worth their memory before.
+/// Up to so many fingerprints are scanned, because tables are not worth their memory yet.
 const SCANNED: usize = 4096;
 
 const BLOCKS: u32 = 4;
@@ -21,7 +22,8 @@ pub struct NearIndex {
     distance: u32,
     plan: Plan,
     fingerprints: Vec<u64>,
-    /// The buckets of all tables, one table after the other. Empty while scanning is faster.
+    /// The buckets of all tables, one table after the other. Empty as long as every look-up is a
+    /// scan.
     buckets: Vec<Bucket>,
     bucket_bytes: usize,
 }
@@ -35,13 +37,13 @@ struct Bucket {
 /// A fingerprint that is near a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Neighbour {
-    /// How far it is.
+    /// Its distance from the query.
     pub distance: u32,
-    /// Which one it is.
+    /// Its number in the set.
     pub number: u32,
 }
 
-/// All differences of a block, those with fewer set bits first. And for each number of set bits,
+/// All differences of two blocks, those with fewer set bits first, and for each number of set bits,
 /// how many differences have at most that many.
 static DIFFERENCES: Lazy<(Vec<u16>, [usize; BLOCK_BITS as usize + 1])> = Lazy::new(|| {
     let mut differences: Vec<u16> = (0..=u16::MAX).collect();
@@ -81,7 +83,7 @@ impl NearIndex {
             + self.bucket_bytes
     }
 
-    /// The buckets that a look-up probes.
+    /// The number of buckets that a look-up probes.
     fn probes(&self) -> usize {
         let within = &DIFFERENCES.1;
         self.plan.radii().flatten().filter_map(|radius| within.get(radius as usize)).sum()
@@ -117,7 +119,7 @@ impl NearIndex {
         }
     }
 
-    /// The nearest fingerprint within the distance. Of equally near ones it is the first added.
+    /// The nearest fingerprint within the distance. Among equally near ones, the one added first.
     ///
     /// ```
     /// use simhash_core::methods::near::{Neighbour, NearIndex};
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn probes_are_those_of_the_plan() {
-        // k = 10 = 4 * 2 + 2: three blocks in 2 bits (1 + 16 + 120), one in 1 bit (1 + 16).
+        // k + 1 = 11 = 3 + 3 + 3 + 2: three blocks in 2 bits (1 + 16 + 120), one in 1 bit (1 + 16).
         assert_eq!(NearIndex::new(10).probes(), 3 * 137 + 17);
         assert_eq!(NearIndex::new(3).probes(), 4);
     }

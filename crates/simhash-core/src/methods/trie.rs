@@ -1,9 +1,9 @@
 //! An exact set of texts: a PATRICIA trie over their bytes (Morrison 1968; Bernstein's crit-bit
 //! trees).
 //!
-//! A path holds only the bits in which texts differ, so an inner node takes 16 bytes whatever the
-//! texts are. Every distinct text is kept once. A text is read as symbols of nine bits: its bytes
-//! plus 1, and then zeros without end. So no text is a prefix of another.
+//! A path holds only the bits in which texts differ, so an inner node takes 16 bytes, however long
+//! the texts are. Every distinct text is kept once. A text is read as symbols of nine bits: its
+//! bytes plus 1, followed by endless zeros. So no text is a prefix of another.
 
 /// A set of texts numbered from 0 in the order in which they were added.
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Node {
     children: [Link; 2],
 }
 
-/// A node, or the complement of a text's number.
+/// The number of a node or, with the bit [`LEAF`], of a text.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Link(u32);
 
@@ -92,7 +92,7 @@ impl Trie {
     /// The number of the equal text, if there is one.
     ///
     /// # Panics
-    /// At 2^31 texts, or a text of 4 GB.
+    /// When there are 2^31 - 1 texts, or at a text of 4 GiB.
     pub fn insert(&mut self, text: &[u8]) -> Result<usize, usize> {
         assert!(
             self.len() < LEAF as usize - 1 && u32::try_from(text.len()).is_ok(),
@@ -126,8 +126,8 @@ impl Trie {
         }
     }
 
-    /// Puts `node` where the path of `text` first reaches a later bit. What was there becomes its
-    /// other child.
+    /// Inserts `node` where the path of `text` first reaches a later bit. The link there becomes
+    /// its other child.
     fn split(&mut self, text: &[u8], mut node: Node, side: usize) {
         let mut parent: Option<(usize, usize)> = None;
         let mut link = self.root;

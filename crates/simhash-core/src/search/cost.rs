@@ -8,8 +8,8 @@ use super::plan::Plan;
 use super::probe::Probe;
 use crate::base::key::Key;
 
-/// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours,
-/// and stays in one of the tables, which are wider and more where fingerprints are.
+/// The cost of a leaf that a probe visits, where a leaf of a sweep costs 1. A sweep reads adjacent
+/// leaves of one table. Wider fingerprints have more tables, and wider entries.
 fn probed_leaf<F: Key>() -> f64 {
     1.0 + f64::from(F::BITS) / 256.0
 }
@@ -35,7 +35,7 @@ pub fn cheapest_over<F: Key>(
     cheapest_over_parts::<F>(layout, distance, &[Part { count: 1.0, leaves }], tables)
 }
 
-/// Parts of a table that are alike.
+/// Parts of a table with equally many leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// How many there are.
@@ -68,12 +68,11 @@ pub fn cheapest_over_parts<F: Key>(
     best
 }
 
-/// The share of pairs of rows that may have the same value of a block. Where more have, the block's
-/// table does not tell rows apart well enough to be probed.
+/// A table is probed only if a smaller share of the pairs of rows has equal values of its block.
 const SHARED: f64 = 1.0 / 16.0;
 
-/// The tables whose blocks tell the rows of a sample apart. All tables, if fewer than two do or the
-/// sample is too small to say.
+/// The tables whose blocks distinguish the rows of a sample well enough ([`SHARED`]). All tables,
+/// if fewer than two do or the sample is too small.
 pub fn selective_tables<F: Key>(layout: BlockLayout, sample: &[F]) -> Vec<u32> {
     let all = 0..layout.blocks();
     let selective: Vec<u32> =
@@ -95,12 +94,12 @@ pub fn expected_matches(bits: u32, distance: u32, rows: f64) -> f64 {
     rows * ball_size(f64::from(bits), distance.min(bits)) / (f64::from(bits)).exp2()
 }
 
-/// What a nearest-first scan knows when it chooses how far to look.
+/// The inputs from which a nearest-first scan chooses its next window.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
     /// Bits of a fingerprint.
     pub bits: u32,
-    /// The greatest distance that is wanted.
+    /// The greatest distance at which rows are wanted.
     pub limit: u32,
     /// About how many rows there are.
     pub rows: f64,
@@ -112,19 +111,19 @@ pub struct Outlook {
 const GROWTH: f64 = 4.0;
 /// The same for a window that is expected to end the search.
 const GROWTH_TO_GOAL: f64 = 8.0;
-/// The share of a sweep's leaves that such a window may touch: a sweep reads neighbouring leaves,
-/// each once, so it is the better way before probing touches as many.
+/// The most leaves that such a window may touch, as a share of a sweep's. Below 1, because a sweep
+/// reads adjacent leaves, each once.
 const WORTH_PROBING: f64 = 0.7;
-/// The same for windows in which rows would be only if some are nearer than random ones are. When
-/// they find none, a sweep follows.
+/// The same for windows that contain rows only if some are nearer than random rows are. A sweep
+/// follows these windows.
 const WORTH_HOPING: f64 = 0.1;
-/// A window of which so many rows are expected may end the search.
+/// A window with so many expected rows may end the search.
 const SEVERAL: f64 = 10.0;
 
 impl Outlook {
-    /// How far a nearest-first scan looks next by probing, when it is done with everything nearer
-    /// than `least`, which must not be 0. `None` when a sweep of all leaves is the better way.
-    /// `cost` gives the leaves that a distance of 0 to the limit touches.
+    /// The reach of the next window of a nearest-first scan, which has returned all rows nearer
+    /// than `least`. `least` must not be 0. `None` when a sweep of all leaves is cheaper. `cost`
+    /// gives the leaves that a range scan touches, for each distance up to the limit.
     pub fn next_window(&self, least: u32, cost: impl Fn(u32) -> f64) -> Option<u32> {
         let goal = self.goal(least).filter(|&goal| cost(goal) <= WORTH_PROBING * self.leaves);
         let before = cost(least - 1);
@@ -142,8 +141,8 @@ impl Outlook {
         (goal.is_some() || cost(reach) <= WORTH_HOPING * self.leaves).then_some(reach)
     }
 
-    /// The distance at which a search ends, as far as one can tell: the limit, or where there are
-    /// several of uniformly random rows, and as many times those that are nearer than `least`.
+    /// The distance at which the search probably ends: where [`SEVERAL`] uniformly random rows are
+    /// expected, and [`SEVERAL`] times as many as nearer than `least`, or else the limit.
     fn goal(&self, least: u32) -> Option<u32> {
         let (bits, share) = (f64::from(self.bits), self.rows / f64::from(self.bits).exp2());
         let (mut sphere, mut ball) = (1.0, 1.0);
@@ -173,10 +172,11 @@ fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
     (prefixes + SECOND_LEAF).min(leaves)
 }
 
-/// Leaf bounds do not fall on prefix bounds: a prefix meets one leaf, and often a second.
+/// Added to the expected leaves of a table: leaf bounds do not fall on prefix bounds, so a prefix
+/// overlaps one leaf and often a second.
 pub(super) const SECOND_LEAF: f64 = 0.25;
 
-/// The limits of a probe, with one for all bits behind the block.
+/// A probe's limits, with a single one for all bits behind the block.
 pub(super) struct Limits {
     /// The bits of the block.
     pub block: u32,
@@ -194,8 +194,8 @@ impl Limits {
     }
 }
 
-/// The number of prefixes that have so many bits in the block and beyond it, of which at most
-/// `radius` differ in the block and `tail` in all.
+/// The number of prefixes of `in_block` bits of the block and `beyond` bits behind it that differ
+/// in at most `radius` bits of the block and in at most `tail` bits in all.
 pub(super) fn prefixes(in_block: f64, beyond: f64, radius: u32, tail: u32) -> f64 {
     let of = |differing| {
         let ways = binomial(in_block, differing);
@@ -212,7 +212,7 @@ fn ball_size(length: f64, radius: u32) -> f64 {
     (0..=radius).map(|i| binomial(length, i)).sum::<f64>().min(length.exp2())
 }
 
-/// n choose k for real n: exact at whole n, smooth between, 0 where n < k - 1.
+/// n choose k for real n: exact at whole n, smooth between, 0 where n <= k - 1.
 fn binomial(n: f64, k: u32) -> f64 {
     let mut product = 1.0;
     for i in 0..k {
@@ -299,16 +299,17 @@ mod tests {
         }
     }
 
-    /// The tenth of so many random rows is expected 15 and 14 bits away: there a window ends.
+    /// Ten of a million random rows are expected within 15 bits, and ten of ten million within 14.
+    /// A window ends there.
     #[test]
     fn a_window_ends_where_random_rows_are_expected() {
         assert!(windows(1_400.0, 1e6, 64).iter().any(|window| window.0 == 15));
         assert!(windows(14_000.0, 1e7, 64).iter().any(|window| window.0 == 14));
-        // Nor does one go past the limit: the search ends there.
+        // No window goes past the limit: the search ends there.
         assert_eq!(windows(14_000.0, 1e7, 9).last().unwrap().0, 9);
     }
 
-    /// Where random rows are so far away that only a sweep finds them, little is spent on windows.
+    /// Where random rows are so far away that only a sweep finds them, windows cost little.
     #[test]
     fn few_leaves_are_probed_where_a_sweep_will_follow() {
         let cut = BlockLayout::new::<u128>(8).unwrap();
@@ -320,7 +321,7 @@ mod tests {
             (least, all) = (reach + 1, all + cost(reach));
         }
         assert!((16..24).contains(&least) && all < 0.25 * 2_400.0, "{least}, {all}");
-        // Up to a limit that is cheap enough they are.
+        // Up to a limit that is cheap enough, every distance is probed.
         let outlook = Outlook { limit: 24, ..outlook };
         let mut least = 8;
         while let Some(reach) = outlook.next_window(least, cost) {

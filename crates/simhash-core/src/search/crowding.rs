@@ -1,38 +1,40 @@
-//! How crowded the keys of a sample are, which the model of uniform keys in [`cost`] does not know.
+//! Estimates leaves from how crowded the keys of a sample are, which the model of uniform keys in
+//! [`cost`] ignores.
 //!
 //! Where keys are crowded, a leaf is a longer prefix, and more leaves share the beginning of it. A
-//! sample shows both. For each of its rows and each table it gives the longest prefix that
-//! [`NEIGHBOURS`] rows share, and how many leaves have that prefix. Seen from other rows, the
-//! prefix is within a probe's limits or not. What of a leaf's prefix is longer than that is taken
-//! for uniform bits.
+//! sample shows both: for each of its rows and each table, the longest prefix that [`NEIGHBOURS`]
+//! rows share, and how many leaves have that prefix. Some rows of the sample stand for queries, the
+//! centres. A prefix is within a probe's limits around a centre, or not. The rest of a leaf's
+//! prefix is taken for uniform bits.
 
 use super::cost::{self, Limits, SECOND_LEAF, prefixes};
 use super::layout::BlockLayout;
 use super::plan::Plan;
 use crate::base::key::Key;
 
-/// The least number of rows of the sample that a prefix is known by.
+/// The number of rows of the sample that must share a prefix.
 const NEIGHBOURS: usize = 4;
-/// How many of the rows are taken for centres of queries.
+/// The number of centres.
 const CENTERS: usize = 32;
-/// A smaller sample says nothing.
+/// Without so many rows in the sample, keys are taken for uniform.
 const LEAST_SAMPLE: usize = 64;
 
-/// What a sample of rows tells of the leaves that queries around such rows read.
+/// How crowded the keys of a sample are in each table.
 #[derive(Clone, Debug)]
 pub struct Crowding {
-    /// The rows of the sample, or 0 if it says nothing.
+    /// The rows of the sample, or 0 if it is too small.
     rows: usize,
-    /// For each table all pairs of a centre and a row, those that are alike as one.
+    /// For each table all pairs of a centre and a row, with equal ones counted, in the order of
+    /// [`Seen::packed`].
     tables: Vec<Vec<Pairs>>,
 }
 
-/// What a table shows of a pair of a centre and a row.
+/// A pair of a centre and a row, as keys of one table.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// In how many bits of the block the two differ, as far as the row's prefix goes.
+    /// The number of bits of the block, within the row's prefix, in which the two differ.
     in_block: u32,
-    /// And in how many bits of the whole prefix.
+    /// The number of bits of the whole prefix in which they differ.
     in_all: u32,
     /// The length of the prefix.
     length: u32,
@@ -41,7 +43,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// As one number, which is soon sorted. The difference in the block comes first.
+    /// As one number, which sorts fast. The difference in the block is most significant.
     fn packed(self) -> u64 {
         let high = u64::from(self.in_block << 16 | self.in_all);
         high << 32 | u64::from(self.length << 16 | self.sharing)
@@ -60,7 +62,7 @@ struct Pairs {
 }
 
 impl Crowding {
-    /// What a random sample of rows shows.
+    /// Measures a random sample of rows.
     pub fn of<F: Key>(layout: BlockLayout, sample: &[F]) -> Self {
         if sample.len() < LEAST_SAMPLE {
             return Self { rows: 0, tables: Vec::new() };
@@ -69,9 +71,9 @@ impl Crowding {
         Self { rows: sample.len(), tables }
     }
 
-    /// The expected number of leaves that `plan` touches when every table has `leaves` leaves, and
-    /// the query is around a row like those of the sample. It is never less than uniform keys would
-    /// have it.
+    /// The expected number of leaves that `plan` touches when every table has `leaves` leaves, for
+    /// a query near a row like those of the sample. It is never less than the estimate for uniform
+    /// keys.
     pub fn expected_leaves<F: Key>(&self, plan: &Plan, leaves: f64) -> f64 {
         let uniform = cost::expected_leaves::<F>(plan, leaves);
         if self.rows == 0 {
@@ -129,8 +131,7 @@ fn pairs_of<F: Key>(layout: BlockLayout, sample: &[F], table: u32) -> Vec<Pairs>
     alike.map(counted).collect()
 }
 
-/// The length of the longest prefix that key `i` shares with enough others to count as neighbours,
-/// itself included.
+/// The length of the longest prefix that [`NEIGHBOURS`] keys share, key `i` among them.
 fn shared_prefix<F: Key>(sorted: &[F], i: usize) -> u32 {
     let last = sorted.len() - NEIGHBOURS;
     let windows = i.saturating_sub(NEIGHBOURS - 1)..=i.min(last);
@@ -157,7 +158,7 @@ mod tests {
         (0..layout.blocks()).map(table).collect()
     }
 
-    /// How many leaves a scan with this plan reads.
+    /// The number of leaves that a scan with this plan reads.
     fn read(plan: &Plan, tables: &[Vec<u64>], query: u64) -> usize {
         let in_table = |(leaves, table): (&Vec<u64>, u32)| {
             let Some(probe) = plan.probe(query, table) else { return 0 };
@@ -176,7 +177,7 @@ mod tests {
     struct Case {
         name: &'static str,
         rows: Vec<u64>,
-        /// The tables that tell rows apart.
+        /// The tables that the plan may probe.
         probed: &'static [u32],
         /// Whether the model of uniform keys is wrong here.
         crowded: bool,
@@ -256,7 +257,7 @@ mod tests {
             let crowding = Crowding::of(layout, sample);
             assert_eq!(crowding.expected_leaves::<u64>(&plan, LEAVES), uniform);
         }
-        // Every leaf has the one value.
+        // Every leaf holds the same value.
         let crowding = Crowding::of(layout, &[0u64; LEAST_SAMPLE]);
         assert_eq!(crowding.expected_leaves::<u64>(&plan, LEAVES), 4.0 * LEAVES);
     }

@@ -25,9 +25,9 @@ impl BlockLayout {
         Self::of_bits(F::BITS, blocks)
     }
 
-    /// The cut of fingerprints of `bits` bits, which lie at the most significant end of a type that
-    /// may be wider: its other bits are clear. `None` unless there are 1 to 16 blocks, none of them
-    /// empty.
+    /// The cut of fingerprints of `bits` bits. They occupy the most significant bits of a type that
+    /// may be wider, and its other bits are clear. `None` unless there are 1 to 16 blocks, none of
+    /// them empty.
     ///
     /// ```
     /// use simhash_core::search::BlockLayout;
@@ -74,7 +74,7 @@ impl BlockLayout {
         self.turn(key, self.bits - self.offset(table))
     }
 
-    /// Rotates the leading bits towards the most significant one by up to all of them.
+    /// Rotates the leading `self.bits` bits to the left by `by`, which is at most `self.bits`.
     #[inline]
     fn turn<F: Key>(&self, bits: F, by: u32) -> F {
         if self.bits == F::BITS {

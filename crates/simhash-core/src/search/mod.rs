@@ -10,7 +10,8 @@
 //! The modules: [`layout`] cuts and rotates. [`plan`] chooses radii and says which table emits a
 //! match. [`probe`] enumerates, in key order, the keys of a table that a query can reach. [`cost`]
 //! estimates how many leaves that touches, by the model of uniform keys, and [`crowding`] by a
-//! sample of them. [`scoped`] puts fingerprints into scopes.
+//! sample of them. [`scope`] encodes values of scopes, and [`scoped`] puts fingerprints into
+//! scopes.
 //!
 //! In these crates a table is always a block table.
 

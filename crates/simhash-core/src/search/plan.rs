@@ -1,8 +1,8 @@
 //! Search plans: the block radius of every table for one distance, and which table emits a match.
 //!
-//! Invariant: the sum of r_t + 1 over the tables that are probed is k + 1. So every fingerprint
-//! within k of the query is within r_t of it in block t, for some probed t (pigeonhole). The first
-//! such table emits it, and no other does. A sweep is the plan that probes one table with all of k.
+//! Invariant: the sum of r_t + 1 over the probed tables is k + 1 ([`super`] says why). Of the
+//! probed tables in whose block a fingerprint is within r_t of the query, the first emits it, and
+//! no other does. A sweep is the plan that probes one table with all of k.
 
 use super::layout::{BlockLayout, MAX_BLOCKS};
 use super::probe::{Limit, Probe};
@@ -85,13 +85,14 @@ impl Plan {
         self.shares[..self.layout.blocks() as usize].iter().map(|share| share.checked_sub(1))
     }
 
-    /// The keys of `table` that must be looked at: all that only this table emits are among them.
+    /// The keys of `table` that a scan must examine. They include all keys that the table emits.
     /// `None` when the plan leaves the table out.
     ///
-    /// Such a key respects three limits on the bits in which it differs from the query. In the
-    /// table's own block at most the radius differ. From that block to the last one at most what is
-    /// left of the distance differ, because at least r_t' + 1 bits of block t' do for every earlier
-    /// table t' that is probed. In the whole key at most the distance differ.
+    /// Three limits hold for the number of bits in which such a key differs from the query:
+    /// - in the table's own block, at most the radius;
+    /// - from that block to the last one, at most the distance less r_t' + 1 for every earlier
+    ///   probed table t', because block t' differs in at least that many bits;
+    /// - in the whole key, at most the distance.
     pub fn probe<F: Key>(&self, query: F, table: u32) -> Option<Probe<F>> {
         let radius = self.shares[table as usize].checked_sub(1)?;
         let missed: u32 = self.shares[..table as usize].iter().sum();

@@ -1,8 +1,6 @@
 //! A probe: the keys of one table that a query can reach, in key order.
 //!
-//! A scan of a table asks for the next reachable key, reads the leaf that would hold it, and goes
-//! on from that leaf's upper bound. So it reads exactly the leaves whose range can hold a reachable
-//! key, each once and in order. It looks at prefixes only as deep as the table is.
+//! README.md beside this file says how a scan uses it ("Range: which leaves").
 
 use crate::base::key::Key;
 
@@ -17,8 +15,8 @@ pub struct Limit {
 
 /// All keys that respect three limits on their distance from a centre.
 ///
-/// Invariant: prefixes and maxima both grow from limit to limit. The last covers the whole key: the
-/// bits behind it are clear in all keys.
+/// Invariant: neither prefixes nor maxima decrease from limit to limit. The last limit covers the
+/// whole key: the bits behind it are clear in all keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<F> {
     center: F,
@@ -29,7 +27,7 @@ impl<F: Key> Probe<F> {
     /// The keys around `center` within the given limits.
     ///
     /// # Panics
-    /// When the limits do not grow or are longer than a key.
+    /// When limits decrease or are longer than a key.
     pub fn new(center: F, limits: [Limit; 3]) -> Self {
         assert!(limits.windows(2).all(|w| w[0].bits <= w[1].bits && w[0].max <= w[1].max));
         assert!(limits[2].bits <= F::BITS);
@@ -82,8 +80,8 @@ impl<F: Key> Probe<F> {
         None
     }
 
-    /// The smallest reachable key above all that have the bits of `from` under `prefix`, which are
-    /// the most significant ones.
+    /// The smallest reachable key above all keys that agree with `from` in the bits of `prefix`, a
+    /// mask of leading bits.
     pub fn successor_outside(&self, from: F, prefix: F) -> Option<F> {
         let zeros = !from & prefix;
         if zeros == F::ZERO {
@@ -96,7 +94,7 @@ impl<F: Key> Probe<F> {
     /// The position of the first differing bit that breaks a limit. `None` if no limit is broken.
     #[inline]
     fn first_excess(&self, difference: F) -> Option<u32> {
-        // Limits grow, so the first one broken is broken at the earliest position.
+        // Maxima do not decrease, so the first broken limit is broken at the earliest position.
         self.limits.iter().find_map(|limit| {
             let prefix = difference & F::leading_mask(limit.bits);
             if prefix.count_ones() <= limit.max { None } else { prefix.nth_set_bit(limit.max) }
@@ -110,8 +108,8 @@ impl<F: Key> Probe<F> {
     }
 
     /// The smallest reachable key that begins with the first `length` bits of `prefix`, of which
-    /// `spent` differ from the centre. It clears the centre's set bits from the first on, as far as
-    /// each limit allows.
+    /// `spent` differ from the centre. It has the centre's bits, with set bits cleared from the
+    /// first on as far as each limit allows.
     fn smallest_with_prefix(&self, prefix: F, length: u32, mut spent: u32) -> F {
         let mut key = prefix | (self.center & !F::leading_mask(length));
         let mut start = length;
@@ -138,8 +136,7 @@ mod tests {
     use super::*;
     use crate::base::random::SplitMix64;
 
-    /// Brute force over the leading ten bits of keys whose other bits equal the centre's or are
-    /// free.
+    /// Brute force over keys of ten leading bits, whose other bits are clear as the centre's are.
     #[test]
     fn successor_equals_brute_force_on_ten_bit_keys() {
         let mut random = SplitMix64::new(7);
@@ -189,7 +186,7 @@ mod tests {
                 assert!(next >= from && probe.contains(next));
                 if next > from {
                     assert!(!probe.contains(from));
-                    // No member lies between: every smaller prefix change is infeasible.
+                    // A key halfway between is no member, and has the same successor.
                     let middle = from + (next - from) / 2;
                     assert_eq!(probe.successor(middle), Some(next));
                 }

@@ -1,6 +1,7 @@
-//! Values that are compared by equality alone, as bytes of a fixed length: the columns that an
-//! index has before its fingerprints. Equal values have equal bytes. Indexes store these bytes, so
-//! they never change.
+//! Encodes the columns before an index's fingerprint, which are compared by equality alone, as
+//! bytes of a fixed length.
+//!
+//! Equal values have equal bytes. Indexes store these bytes, so the encoding must never change.
 
 use sha2::{Digest, Sha256};
 
@@ -9,8 +10,8 @@ use crate::base::interrupt::Interrupt;
 /// The bytes of a [`digest`].
 pub const DIGEST: usize = 16;
 
-/// The last bytes of a number, as many as there is room for, the most significant first and its
-/// sign bit flipped: bytes are ordered as numbers are.
+/// Writes the low bytes of a number that fits `room`, the most significant first and with the sign
+/// bit flipped. So the bytes sort as the numbers do.
 ///
 /// ```
 /// use simhash_core::search::scope::{from_ordered, ordered};
@@ -31,7 +32,7 @@ pub fn ordered(number: i64, room: &mut [u8]) {
     room[0] ^= SIGN;
 }
 
-/// The number of which [`ordered`] made these bytes, of which there are eight at most.
+/// The number that [`ordered`] wrote as these one to eight bytes.
 pub fn from_ordered(bytes: &[u8]) -> i64 {
     let unsigned = bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
     let sign = u64::from(SIGN) << (8 * (bytes.len() - 1));
@@ -40,14 +41,14 @@ pub fn from_ordered(bytes: &[u8]) -> i64 {
 
 const SIGN: u8 = 0x80;
 
-/// The number that the last `bytes` bytes of a number are.
+/// The low `bytes` bytes of a number, with their sign.
 fn from_end(number: i64, bytes: usize) -> i64 {
     let unused = 64 - 8 * bytes as u32;
     number << unused >> unused
 }
 
-/// The first 128 bits of the SHA-256 of a value of any length. No two different values with the
-/// same digest are known. To find two takes about 2^64 digests.
+/// The first 128 bits of the SHA-256 of a value of any length. No collision is known, and finding
+/// one takes about 2^64 digests.
 ///
 /// ```
 /// use simhash_core::search::scope::digest;

@@ -1,9 +1,9 @@
-//! Fingerprints in scopes: what the rows of an index are ordered by, and what lies beside them.
+//! The keys of an index's tables, fingerprints in scopes, and the payloads stored beside them.
 //!
 //! A row has a *scope*, the values of the columns that are compared by equality, and a *payload*,
-//! the values of columns that are only returned. The scope comes first in the order of a tree, so
-//! the rows of a scope lie side by side in every table. Both are strings of bytes, of a length that
-//! is fixed for an index.
+//! the values of columns that are only returned. The scope is the most significant part of a key,
+//! so the rows of a scope are adjacent in every table. Scopes and payloads are strings of bytes,
+//! whose lengths are fixed for an index.
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ pub const MOST_SCOPE: usize = 56;
 /// The most bytes of a payload.
 pub const MOST_PAYLOAD: usize = 40;
 
-/// A string of bytes of which an index uses the first ones. The others are zeroes.
+/// A string of bytes, of which an index uses the first ones. All others are zero.
 pub trait Bytes: Copy + Ord + Debug + 'static {
     /// The most bytes that it can hold.
     const BYTES: usize;
@@ -25,12 +25,12 @@ pub trait Bytes: Copy + Ord + Debug + 'static {
     /// Reads the first bytes.
     ///
     /// # Panics
-    /// When there are more than `BYTES`, as everywhere below.
+    /// When there are more than `BYTES`, as in `store`. `()` ignores its bytes.
     fn load(bytes: &[u8]) -> Self;
     /// Writes the first bytes.
     fn store(self, bytes: &mut [u8]);
-    /// The least string above this one, of which only the first `length` bytes may be other than
-    /// zero. `None` if there is none.
+    /// The least string above this one in which only the first `length` bytes may be non-zero.
+    /// `None` if there is none.
     fn successor(self, length: usize) -> Option<Self>;
 }
 
@@ -48,8 +48,8 @@ impl Bytes for () {
     }
 }
 
-/// Up to eight bytes as the first ones of a word, in two loads that may overlap. Copied into a
-/// buffer and read from there, they would have to wait for each other.
+/// Up to eight bytes as the most significant bytes of a word, by two loads that may overlap. A copy
+/// to a buffer would make the load of the word wait for the stores.
 #[inline]
 fn word_of(part: &[u8]) -> u64 {
     if let Some(&whole) = part.first_chunk() {
@@ -64,7 +64,7 @@ fn word_of(part: &[u8]) -> u64 {
     }
 }
 
-/// Words of eight bytes, the first byte of each the most significant: they compare as bytes do.
+/// Words of eight bytes, the first byte of each most significant, so words compare as the bytes do.
 impl<const W: usize> Bytes for [u64; W] {
     const BYTES: usize = 8 * W;
     const ZERO: Self = [0; W];
@@ -91,7 +91,7 @@ impl<const W: usize> Bytes for [u64; W] {
         let mut used = length.min(Self::BYTES);
         while used > 0 {
             let word = (used - 1) / 8;
-            // The last byte of the word that is used.
+            // One in the last byte of the word that is used.
             let unit = 1 << (8 * (7 - (used - 1) % 8));
             let (sum, carries) = self[word].overflowing_add(unit);
             self[word] = sum;
@@ -104,22 +104,22 @@ impl<const W: usize> Bytes for [u64; W] {
     }
 }
 
-/// A scope and a rotated fingerprint. With the address of a row, which breaks ties, they are the
-/// order of a table.
+/// A scope and a rotated fingerprint. A table is ordered by them, and by the row's address among
+/// equal ones.
 pub trait TreeKey: Copy + Ord + Debug + 'static {
     type Fingerprint: Key;
     type Scope: Bytes;
     type Payload: Bytes;
-    /// Bytes of the fingerprint on a page, where every index with such keys stores as many.
+    /// Bytes of a fingerprint on a page, if every index with such keys stores as many.
     const STORED: usize = Self::Fingerprint::BYTES;
-    /// The least of all.
+    /// The least key.
     const MIN: Self;
 
     fn new(scope: Self::Scope, fingerprint: Self::Fingerprint) -> Self;
     fn scope(self) -> Self::Scope;
     fn fingerprint(self) -> Self::Fingerprint;
-    /// Most significant bits, by which a key's place among others is guessed. `scope` is the length
-    /// of scopes.
+    /// The leading bits, from which a search by interpolation estimates a key's place. `scope` is
+    /// the length of scopes in bytes.
     fn top(self, scope: usize) -> u64;
 }
 
@@ -146,8 +146,8 @@ impl<F: Key> TreeKey for F {
     }
 }
 
-/// A key of 32 bits without scope or payload: a posting's. As a fingerprint it lies at the most
-/// significant end, as all narrow ones do.
+/// The 32-bit key of a posting, without scope or payload. As a fingerprint it occupies the most
+/// significant bits, as all narrow ones do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Posting(u32);
 

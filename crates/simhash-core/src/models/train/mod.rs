@@ -1,14 +1,14 @@
 //! Training: one pass over a corpus that counts terms, the documents they occur in, and their
 //! neighbours.
 //!
-//! Every count is a whole number, and every sum is one of whole numbers. So documents may come in
-//! any order and be counted in any number of parts ([`Trainer::combine`]): the model is the same to
+//! Every count is a whole number, and every sum is one of whole numbers. So documents may be
+//! counted in any order and in any number of parts ([`Trainer::combine`]): the model is the same to
 //! the last bit.
 //!
-//! The paper leaves some things open. Here the neighbours of a feature are the features of its size
-//! before and after it. The first feature of a document has no left neighbour, and the last one no
-//! right neighbour. Probabilities are over the neighbours that there are. A document without
-//! features counts in |D|.
+//! Definitions that publications leave open: the neighbours of a feature are the features of its
+//! size before and after it. The first feature of a document has no left neighbour, and the last
+//! one no right neighbour. Probabilities are over existing neighbours. A document without features
+//! counts in |D|.
 
 use std::fmt;
 
@@ -34,12 +34,12 @@ const FREQUENCY_UNIT: f64 = (1u64 << 32) as f64;
 /// c log2 c is summed in units of 2^-24.
 const LOG_UNIT: f64 = (1u32 << 24) as f64;
 
-/// Why training cannot go on.
+/// Why training fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainError {
     /// More than 3 · 2^29 distinct terms.
     TooManyTerms,
-    /// Bytes that are no trainer, or one of another configuration.
+    /// Bytes that no trainer wrote, or a trainer of another configuration.
     NotATrainer,
 }
 
@@ -72,21 +72,21 @@ pub struct Trainer {
     config: Config,
     simhasher: Simhasher,
     documents: u64,
-    /// Every term's hash, at the place that is its number.
+    /// The hashes of the terms. A hash's place is the term's number.
     numbers: Counter<u64>,
     terms: Vec<TermCounts>,
     pairs: PairCounts,
-    /// How many features occur how often in how many documents.
+    /// For each number of occurrences, how many pairs of a feature and a document have it.
     occurrences: SortedMap<u32, u64>,
-    /// The numbers of the present document's features, in order, and for each which of the
-    /// configuration's sizes it has.
+    /// The features of the current document, in order: the term's number, and the place of its size
+    /// among the configuration's sizes.
     document: Vec<(u32, usize)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct TermCounts {
     documents: u32,
-    /// In the present document.
+    /// The occurrences in the current document.
     here: u32,
     /// The sum of its term frequencies, in units of [`FREQUENCY_UNIT`].
     frequencies: u64,
@@ -96,7 +96,7 @@ impl Trainer {
     /// A trainer that counts by the part of `config` that decides which features a text has.
     ///
     /// # Errors
-    /// [`SimhasherError::NeedsWords`] when there is a dictionary or a list of stop words.
+    /// [`SimhasherError::NeedsWords`] when `config` names a dictionary or a list of stop words.
     pub fn new(config: &Config) -> Result<Self, SimhasherError> {
         Self::with(config, Named::default(), &mut || ())
     }
@@ -104,7 +104,7 @@ impl Trainer {
     /// A trainer that counts by a configuration and the lists of words that it names.
     ///
     /// # Errors
-    /// [`SimhasherError::NeedsWords`] when one of them is not there.
+    /// [`SimhasherError::NeedsWords`] when `named` lacks one of them.
     pub fn with(
         config: &Config,
         named: Named,
@@ -143,8 +143,8 @@ impl Trainer {
         self.term_memory() + self.pairs.memory()
     }
 
-    /// Bytes of memory at the worst moment of what may come next. When that is too much, it is time
-    /// to [`Trainer::spill`].
+    /// The peak bytes of memory of a spill, or of the next growth. When that is too much, it is
+    /// time to [`Trainer::spill`].
     pub fn memory_at_most(&self) -> usize {
         self.term_memory() + self.pairs.memory_at_most()
     }
@@ -205,7 +205,8 @@ impl Trainer {
         }
     }
 
-    /// Adds what another trainer of the same configuration has counted and not spilt.
+    /// Adds the counts of another trainer of the same configuration, except those that it has
+    /// spilt.
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for another configuration, [`TrainError::TooManyTerms`].
@@ -240,7 +241,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// What was counted and not spilt, as bytes that [`Trainer::from_bytes`] reads elsewhere.
+    /// The counts that are not spilt, as bytes for [`Trainer::from_bytes`].
     pub fn to_bytes(&self, interrupt: &mut dyn FnMut()) -> Vec<u8> {
         let interrupt = &Interrupt::new(interrupt);
         let mut bytes = Vec::with_capacity(64 + self.terms.len() * 20 + self.pairs.len() * 12);
@@ -267,8 +268,8 @@ impl Trainer {
         bytes
     }
 
-    /// The trainer whose [`Trainer::to_bytes`] these are. `named` finds the lists of words that
-    /// its configuration names.
+    /// Reads the bytes of [`Trainer::to_bytes`]. `named` finds the lists of words that its
+    /// configuration names.
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for any other bytes.
@@ -312,7 +313,7 @@ impl Trainer {
         reader.0.is_empty().then_some(self)
     }
 
-    /// The model of everything counted. If pairs were spilt, `spill` must be where they are.
+    /// The model of everything counted. If pairs were spilt, `spill` must be the one that has them.
     /// Without a spill, more documents can be counted afterwards.
     pub fn finish(
         &mut self,
@@ -361,13 +362,14 @@ impl Trainer {
         Model::from_parts(&parts, interrupt)
     }
 
-    /// What features weigh by their number of occurrences, and in how many documents they do.
+    /// The weight for each number of occurrences, and how many pairs of a feature and a document
+    /// have it.
     fn occurrence_weights(&self, scheme: Weight) -> Vec<(u32, u64)> {
         let units = |count| weight::Weighting::new(scheme, None, None).units(count);
         self.occurrences.iter().map(|(count, &times)| (units(count), times)).collect()
     }
 
-    /// What every term weighs at its mean term frequency, and in how many documents it is.
+    /// Each term's weight at its mean term frequency, and its document frequency.
     fn term_weights(
         &self,
         scheme: Weight,
@@ -388,7 +390,7 @@ impl Trainer {
     }
 }
 
-/// No term's number.
+/// The number that no term has.
 const NO_NUMBER: u32 = u32::MAX;
 
 /// The number of a term, which may be new. [`NO_NUMBER`] when there are too many.

@@ -20,7 +20,7 @@ fn term(model: &Model, term: &str) -> (u32, Term) {
     model.term(feature_hash(term.as_bytes())).unwrap()
 }
 
-/// Ten sentences, of which the numbers are worked out by hand.
+/// Ten sentences whose statistics are worked out by hand.
 const TEN: [&str; 10] = [
     "the cat sat",
     "the cat ran",
@@ -125,7 +125,8 @@ proptest! {
         }
     }
 
-    /// Any order, any parts, through bytes, with and without spilling: the same bytes.
+    /// The model is the same in any order and in any parts, through bytes, and with and without
+    /// spilling.
     #[test]
     fn one_corpus_has_one_model(corpus in corpus(), parts in 1usize..4, spill_every in 1usize..5) {
         let texts = texts(&corpus);
