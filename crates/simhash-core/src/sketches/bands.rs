@@ -1,4 +1,4 @@
-//! Banding: B bands of C rows of a signature. Texts that share a band are candidates.
+//! Banding: a signature cut into B bands of C rows. Texts that share a band are candidates.
 //!
 //! Sets of Jaccard similarity s share at least one band with probability p = 1 - (1 - s^C)^B.
 
@@ -46,9 +46,9 @@ impl Banding {
     }
 }
 
-/// A key for every band. Two signatures have equal keys if they have equal components in the same
-/// band, are of one length and of one origin, and otherwise only with probability 2^-64. `origin`
-/// stands for the way in which a signature was made.
+/// A key for every band. Keys are equal if the band, its components, the length of the signature
+/// and its origin are equal, and otherwise only with probability 2^-64. `origin` identifies how a
+/// signature was made.
 pub fn keys(origin: u64, components: &[u32], banding: Banding) -> impl Iterator<Item = u64> + '_ {
     components.chunks_exact(banding.rows.max(1)).take(banding.bands).enumerate().map(
         move |(band, rows)| {

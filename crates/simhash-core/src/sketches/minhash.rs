@@ -2,17 +2,18 @@
 //!
 //! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations (1997).
 //! A fingerprint holds one bit of each component. This is b-bit minwise hashing with b = 1 (Li and
-//! Koenig, "b-Bit Minwise Hashing", WWW 2010). Equal components have equal bits, and of the others
-//! every second pair has. So the expected distance of f bits is f (1 - J) / 2.
+//! Koenig, "b-Bit Minwise Hashing", WWW 2010). Equal components have equal bits, as half of the
+//! unequal ones do. So the expected distance of f bits is f (1 - J) / 2.
 //!
-//! An element ranks the components by a permutation of its own, and a component takes the element
-//! that ranks it first. This is the scheme of SuperMinHash (Ertl 2017) and of fast similarity
-//! sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017). Its components are negatively correlated:
-//! the variance of the estimate is J (1 - J) / n times a factor below 1. The factor is about one
-//! half for sets smaller than n, where one-permutation hashing with densification (Shrivastava
-//! 2017) is worse than n permutations. For large sets the scheme is one-permutation hashing. Theirs
-//! are permutations drawn at random. Here they are quadratic ones ([`least`]), which a vector of
-//! lanes follows in two instructions: a set of ten elements takes a tenth of the time of either.
+//! Each element ranks the components by a permutation of its own, and each component takes the
+//! element that ranks it first. This is the scheme of SuperMinHash (Ertl 2017) and of fast
+//! similarity sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017). Its components are negatively
+//! correlated: the variance of the estimate is J (1 - J) / n times a factor below 1. The factor is
+//! about one half for sets smaller than n, where one-permutation hashing with densification
+//! (Shrivastava 2017) is worse than n permutations. For large sets the scheme is one-permutation
+//! hashing. Both publications draw permutations at random. Here they are quadratic ([`least`]),
+//! which a vector of lanes evaluates in two instructions. A set of ten elements takes a tenth of
+//! the time of either.
 //!
 //! A component holds 32 bits. Unequal elements have equal components with a probability of about
 //! 2^-32 times the size of the set.
@@ -43,10 +44,10 @@ pub struct MinHasher {
     shift: u32,
     /// The least value of every component, and of the lanes that fill the last group.
     least: Vec<u32>,
-    /// Elements that are not in `least` yet, and how many they are.
+    /// Elements that are not in `least` yet: the first `length` of these.
     waiting: [u64; BATCH],
     length: usize,
-    /// All elements.
+    /// The number of elements added, repeated ones included.
     elements: u64,
 }
 
@@ -161,8 +162,8 @@ impl MinHasher {
     }
 }
 
-/// The signature of a union of sets, of which it keeps nothing else: a component of it comes from
-/// the least of the sets' least values.
+/// Builds the signature of a union of sets and keeps nothing else. Each component comes from the
+/// least of the sets' least values.
 ///
 /// ```
 /// use simhash_core::sketches::minhash::{MinHasher, Union};
@@ -181,13 +182,13 @@ pub struct Union<'a> {
 }
 
 impl<'a> Union<'a> {
-    /// The union of no set yet. `least`, one value a component, is overwritten.
+    /// The empty union. `least`, one value a component, is overwritten.
     pub fn of_nothing(least: &'a mut [u32]) -> Self {
         least.fill(u32::MAX);
         Union { least }
     }
 
-    /// Goes on with the union that a slice holds.
+    /// Continues the union that `least` holds.
     pub fn held_in(least: &'a mut [u32]) -> Self {
         Union { least }
     }
@@ -223,7 +224,7 @@ impl<'a> Union<'a> {
         self.least.iter_mut().zip(by).for_each(|(least, by)| *least = by.min(*least));
     }
 
-    /// The signature of the union of what was added. It is that of no set before anything was.
+    /// The signature of the union. Before any set is added, it is the signature of no set.
     pub fn signature(&self) -> Vec<u32> {
         self.least.iter().copied().map(mix).collect()
     }
@@ -267,11 +268,10 @@ pub fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     equal as f64 / a.len() as f64
 }
 
-/// Within what distance 99 % of the pairs of texts of a Jaccard similarity lie: of their
-/// fingerprints of `bits` bits, each differs with probability (1 - J) / 2, so the distance is
-/// binomial. The least distance that is not exceeded with probability 0.99.
+/// The least distance within which 99 % of the pairs of texts of a Jaccard similarity J lie. The
+/// distance is taken as binomial: each of the `bits` bits differs with probability (1 - J) / 2.
 ///
-/// Sums and products of `f64` are the same on every machine.
+/// Uses only basic arithmetic of `f64`, which is the same on every machine.
 ///
 /// ```
 /// use simhash_core::sketches::minhash::reach;
@@ -284,8 +284,7 @@ pub fn reach(similarity: f64, bits: u32) -> u32 {
     assert!((0.0..=1.0).contains(&similarity) && bits <= 1024);
     let differs = (1.0 - similarity) / 2.0;
     let odds = differs / (1.0 - differs);
-    // The least probability is 2^-1024, as a subnormal number; what it lacks in precision is
-    // nothing beside the sum.
+    // At least 2^-1024, a subnormal number. Its lost precision is negligible beside the sum.
     let mut at = (0..bits).fold(1.0, |product, _| product * (1.0 - differs));
     let mut within = at;
     let mut distance = 0;
@@ -313,7 +312,8 @@ mod tests {
         (a, b)
     }
 
-    /// The mean error and the root of the mean squared error over `rounds` pairs.
+    /// The exact similarity, and the mean error and the root mean squared error over `rounds`
+    /// pairs.
     fn errors(size: u64, common: u64, components: usize, rounds: u64) -> (f64, f64, f64) {
         let exact = common as f64 / (2 * size - common) as f64;
         let mut minhasher = MinHasher::new(components);
@@ -328,8 +328,8 @@ mod tests {
         (exact, sum / rounds as f64, (squares / rounds as f64).sqrt())
     }
 
-    /// The error of n independent permutations is sqrt(J (1 - J) / n). This one must not be above
-    /// it.
+    /// The error of n independent permutations is sqrt(J (1 - J) / n). This one must not exceed it
+    /// by more than a tenth.
     #[test]
     fn unbiased_and_no_worse_than_independent_permutations() {
         for (size, common) in [(10, 5), (50, 10), (100, 90), (1000, 500), (1000, 150), (5000, 4000)]
@@ -385,8 +385,8 @@ mod tests {
     }
 
     proptest! {
-        /// The components of a union by the definition: of all elements together. Adding sets again
-        /// or in another order, or unions of some of them, changes nothing.
+        /// By definition, the signature of a union is that of all elements together. Adding sets
+        /// again or in another order, or adding unions of some of them, changes nothing.
         #[test]
         fn a_union_has_the_signature_of_all_elements(
             sets in prop::collection::vec(prop::collection::vec(any::<u64>(), 1..20), 1..8)
@@ -406,7 +406,7 @@ mod tests {
         }
     }
 
-    /// No shingle crosses texts. `golden.py` has the same rows and the same digest.
+    /// No shingle crosses texts. `tests/golden.py` has the same rows and the same digest.
     #[test]
     fn a_union_of_texts_has_the_shingles_of_each() {
         let mut minhasher = MinHasher::new(64);
@@ -444,7 +444,8 @@ mod tests {
         }
     }
 
-    /// As many of the pairs of sets of a similarity lie within its reach, or more.
+    /// At least 99 % of the pairs of sets of a similarity lie within its reach, or chance is at
+    /// work.
     #[test]
     fn pairs_lie_within_reach() {
         for (size, common) in [(3, 2), (10, 9), (22, 18), (100, 80)] {

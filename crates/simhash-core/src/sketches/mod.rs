@@ -1,4 +1,4 @@
-//! From features to something small: [`simhash`], [`minhash`] and its [`bands`].
+//! Sketches, small values made from a text's features: [`simhash`], [`minhash`] and its [`bands`].
 
 pub mod bands;
 pub mod minhash;

@@ -1,4 +1,4 @@
-//! What lists of words do to tokens.
+//! Tests of what users' dictionaries and lists of stop words do to tokens.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ fn words(kind: Kind, words: &[&str]) -> WordList {
     list(kind, &words.iter().map(|&word| (word, None)).collect::<Vec<_>>()).unwrap()
 }
 
-/// The tokens of a text under a config with the dictionary `d` and the stop words `s`.
+/// The tokens of a text, joined by |, under a config with the dictionary `d` and the stop words
+/// `s`.
 fn tokens(
     text: &str,
     config: &str,
@@ -55,14 +56,14 @@ fn han_words_are_words_for_jieba() {
         "他|来到|了|网易|杭研|大厦",
     );
     cut(text, D, &[("网易杭研大厦", None)], "他|来到|了|网易杭研大厦");
-    // Traditional characters, and a space that normalisation drops, as in a text.
+    // Words are normalised as texts are: traditional characters, and a space that is dropped.
     cut("他來到了網易杭研大廈", D, &[("網易 杭研大廈", None)], "他|来到|了|网易杭研大厦");
-    // A word takes part with its frequency: it does not tear a more probable one apart.
+    // Words compete by frequency: a rare word does not split a more probable one.
     cut("北京东路", D, &[("京东", None)], "北京|东路");
     cut("北京东路", D, &[("京东", Some(1_000_000_000))], "北|京东|路");
-    // Frequency 0: no word, and jieba's own is none either.
+    // Frequency 0 removes a word, even one of jieba's own.
     cut("大厦很高", r#"{"dictionary": "d", "hmm": false}"#, &[("大厦", Some(0))], "大|厦|很|高");
-    // Of a word given twice, as normalised, the greater frequency counts.
+    // Of entries that normalise to one word, the greater frequency counts.
     let twice = [("台中", Some(0)), ("臺中", Some(1_000_000_000))];
     cut(
         "「台中」正确应该不会被切开",
@@ -83,7 +84,7 @@ fn other_words_are_tokens_joined() {
     let words = [("New York", None), ("node js", None), ("5G", None), ("维生素C", None)];
     cut("I love New York's node.js and NEW-YORK", D, &words, "i|love|new|yorks|nodejs|and|newyork");
     cut("node js on 5g, 维生素c", D, &words, "nodejs|on|5g|维生素c");
-    // The longest of those that begin first.
+    // Of the words that begin first, the longest is joined.
     let words = [("a b", None), ("a b c d", None), ("b c", None), ("c e", None)];
     cut("a b c e", D, &words, "ab|ce");
     cut("a b c d e", D, &words, "abcd|e");
@@ -91,7 +92,7 @@ fn other_words_are_tokens_joined() {
     cut("b a b", D, &words, "b|ab");
     cut("x b c a", D, &words, "x|bc|a");
     cut("a", D, &words, "a");
-    // Kana, Hangul, and Han that jieba knows no words of.
+    // Kana, Hangul, and Han characters without words in jieba.
     cut(
         "東京タワーとこんにちは",
         D,
@@ -100,14 +101,15 @@ fn other_words_are_tokens_joined() {
     );
     cut("대한 민국 만세", D, &[("대한 민국", None)], "대한민국|만세");
     cut("佐々木と", D, &[("佐々木", None)], "佐々木|と");
-    // By word, Han characters are single, and every word is joined.
+    // The tokenizer `word` yields single Han characters, and every word of the list is joined.
     cut(
         "我爱石墨烯",
         r#"{"dictionary": "d", "tokenizer": "word"}"#,
         &[("石墨烯", None)],
         "我|爱|石墨烯",
     );
-    // Where ICU4X cuts, words are looked for first: the first that begins, and the longest.
+    // In text that ICU4X cuts, words of the list are found first: the earliest, and of these the
+    // longest.
     let words = [("京都タワー", None), ("都に", None), ("府の", None), ("京都府", None)];
     cut(
         "東京都に行き、京都府の京都タワーを見た",
@@ -117,7 +119,7 @@ fn other_words_are_tokens_joined() {
     );
     cut("โพสต์เกรสไทย", D, &[("โพสต์เกรส", None)], "โพสต์เกรส|ไทย");
     cut("ไทย", D, &[("ไท", None), ("ไ", Some(0))], "ไท|ย");
-    // But not within a grapheme cluster.
+    // A word is not found if it ends within a grapheme cluster.
     cut("ที่นี่", D, &[("ท", None)], "ที่|นี่");
     // A frequency of 0 joins nothing.
     cut("new york", D, &[("new york", Some(0)), ("x", None)], "new|york");
@@ -129,7 +131,7 @@ fn stop_words_of_the_users_own() {
     let config = r#"{"stopwords": "s"}"#;
     assert_eq!(tokens("The 5 cats, of course", config, None, s(&["THE", "5"])), "cats|of|course");
     assert_eq!(tokens("我们的貓", config, None, s(&["我們", "的"])), "猫");
-    // Joined tokens are compared as they are, without the space.
+    // Joined tokens are compared in their joined form, without the space.
     let both = r#"{"stopwords": "s", "dictionary": "d"}"#;
     let d = words(Kind::Dictionary, &["of course"]);
     assert_eq!(tokens("cats of course", both, Some(d), s(&["of course"])), "cats");
@@ -175,7 +177,7 @@ fn a_list_is_known_by_its_content() {
     assert!(WordList::new(Kind::StopWords, many().skip(1), &mut || ()).is_ok());
 }
 
-/// What a dictionary says of tokens, with none of its speed.
+/// The definition of joining by a dictionary, not optimised.
 fn joined(tokens: &[&str], phrases: &[Vec<&str>]) -> Vec<String> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -189,7 +191,7 @@ fn joined(tokens: &[&str], phrases: &[Vec<&str>]) -> Vec<String> {
 }
 
 proptest! {
-    /// Without words of the user's, what is cut here is cut as by jieba-rs.
+    /// Without users' words, the cuts are those of jieba-rs.
     #[test]
     fn cuts_like_jieba(
         text in "[他来到了网易杭研大厦北京东路上海我的中国人民和国家生活Aa1+々 ]{0,40}|[\u{4e00}-\u{9fff}]{0,30}",
@@ -229,12 +231,12 @@ proptest! {
         if !normalized.contains(&word) {
             prop_assert_eq!(&with, &tokens(&text, "{}", None, None));
         }
-        // What they hold is never changed, only cut elsewhere.
+        // Only the cuts change, never the characters.
         prop_assert_eq!(with.replace('|', ""), normalized.replace(' ', ""));
     }
 }
 
-/// The proptests' texts are random. These are Chinese.
+/// The texts of the proptests are random. These are real Chinese texts.
 #[test]
 fn cuts_laws_like_jieba() {
     for line in include_str!("../../tests/data/zh_laws.jsonl").lines().take(20) {

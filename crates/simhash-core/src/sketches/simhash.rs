@@ -22,7 +22,7 @@ use crate::texts::normalize::{normalize_into, normalize_traced};
 use crate::texts::place::Place;
 use crate::words::lists::{Kind, WordList};
 
-/// What a configuration names: a trained model, and lists of the user's words.
+/// The objects that a configuration names: a trained model, and lists of the user's words.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
     /// The model.
@@ -37,11 +37,11 @@ pub struct Named {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SimhasherError {
-    /// The tokenizer cuts by a dictionary that is in this feature of the crate.
+    /// The tokenizer needs the dictionary in this feature of the crate.
     NeedsFeature(&'static str),
-    /// The configuration reads the statistics of this trained model.
+    /// The configuration needs this trained model, which is missing.
     NeedsModel(String),
-    /// The configuration names this list of words.
+    /// The configuration names this list of words, which is missing.
     NeedsWords(Kind, String),
     /// The model was trained with this configuration, which cuts texts into other features.
     OtherFeatures(Box<Config>),
@@ -76,21 +76,21 @@ impl std::error::Error for SimhasherError {}
 pub struct Feature<'a, F> {
     /// The token, or the shingle's tokens with one space between them.
     pub text: &'a str,
-    /// What it weighs, exactly.
+    /// Its exact weight.
     pub weight: f32,
-    /// What is summed: the feature's hash, with its position in it if the configuration has one.
+    /// The hash that is summed, into which the position is XORed if the configuration has one.
     pub hash: F,
 }
 
-/// The distinct features of a text, in the order in which they first occur. Few allocations, for
-/// when a call is cancelled, nobody looks at interrupts while what it has allocated is freed.
+/// The distinct features of a text, in the order in which they first occur. Kept in a few
+/// allocations: freeing millions would delay a cancelled call, since drops check no interrupts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Features<F> {
     texts: Texts,
     values: Vec<(f32, F)>,
 }
 
-/// Texts, one behind the other, and where each one ends.
+/// Concatenated texts, and where each one ends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Texts {
     all: String,
@@ -103,7 +103,7 @@ impl Texts {
         self.ends.push(self.all.len());
     }
 
-    /// The text with this number, which is less than that of all.
+    /// The text with this number, which must be less than the number of texts.
     #[inline]
     pub(crate) fn get(&self, place: usize) -> &str {
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -122,10 +122,10 @@ impl<F: Copy> Features<F> {
         self.values.is_empty()
     }
 
-    /// The feature with this number, which is less than [`Features::len`].
+    /// The feature with this number.
     ///
     /// # Panics
-    /// If it is not.
+    /// When the number is not less than [`Features::len`].
     #[inline]
     pub fn get(&self, place: usize) -> Feature<'_, F> {
         let (weight, hash) = self.values[place];
@@ -163,7 +163,7 @@ pub struct Simhasher {
     featurizer: Featurizer,
     known: Option<Known>,
     normalized: String,
-    /// A counter of the width that was last asked for.
+    /// The counter of the last text, reused for texts of the same width.
     counter: Option<Box<dyn Any + Send>>,
 }
 
@@ -171,8 +171,8 @@ impl Simhasher {
     /// A simhasher for a configuration that names nothing.
     ///
     /// # Errors
-    /// [`SimhasherError::NeedsModel`] when the weights or the cap come from a trained model,
-    /// [`SimhasherError::NeedsWords`] when there is a dictionary or a list of stop words.
+    /// As [`Simhasher::with`]: [`SimhasherError::NeedsModel`] when the configuration names a model,
+    /// [`SimhasherError::NeedsWords`] when it names a dictionary or a list of stop words.
     pub fn new(config: Config) -> Result<Self, SimhasherError> {
         Self::with(config, Named::default(), &mut || ())
     }
@@ -189,10 +189,10 @@ impl Simhasher {
     ///
     /// # Errors
     /// [`SimhasherError::NeedsFeature`] when the crate was compiled without the dictionary of its
-    /// tokenizer, [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when something
-    /// that it names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into
-    /// other features than the model knows, and [`SimhasherError::NoPercentiles`] when the model
-    /// has none for the cap.
+    /// tokenizer, [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when `named`
+    /// lacks something that it names, [`SimhasherError::OtherFeatures`] when the model was trained
+    /// on other features than those of `config`, and [`SimhasherError::NoPercentiles`] when the
+    /// model has none for the cap.
     pub fn with(
         config: Config,
         named: Named,
@@ -336,8 +336,8 @@ impl Simhasher {
         self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut sink);
     }
 
-    /// As [`Simhasher::for_each_token`], with the bytes of `text` that the token is made of: from
-    /// the first that has to do with its first character to the last that has to do with its last.
+    /// As [`Simhasher::for_each_token`], with the bytes of `text` that the token comes from: from
+    /// the first that contributes to its first character to the last that contributes to its last.
     pub(crate) fn for_each_placed_token(
         &mut self,
         text: &str,
@@ -356,9 +356,10 @@ impl Simhasher {
         );
     }
 
-    /// Counts the text's distinct features, or notes their levels.
+    /// Counts the occurrences of the text's distinct features, or records their levels if they
+    /// weigh by level.
     fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
-        // They are counted in batches, so that the processor overlaps the look-ups.
+        // Batches let the processor overlap the look-ups.
         const BATCH: usize = 64;
         if self.known.is_some() {
             return self.count_seeing(text, interrupt, |_, _| ());
@@ -385,8 +386,8 @@ impl Simhasher {
         counter
     }
 
-    /// Counts as [`Simhasher::count`] does. `see` gets every feature, with its place among the
-    /// distinct ones.
+    /// As [`Simhasher::count`], and calls `see` for every occurrence, with the feature's place
+    /// among the distinct ones.
     fn count_seeing<F: Fingerprint>(
         &mut self,
         text: &str,
@@ -478,7 +479,7 @@ impl Simhasher {
         }
     }
 
-    /// What is XORed into the hash of the feature with this rank among `distinct` ones.
+    /// The pattern that is XORed into the hash of the feature with this rank among `distinct` ones.
     fn position<F: Fingerprint>(&self, rank: usize, distinct: usize) -> F {
         const BUCKETS: usize = 16;
         match self.config.position {
@@ -492,7 +493,7 @@ impl Simhasher {
         }
     }
 
-    /// Keeps the buffers for the next text, unless they are large.
+    /// Keeps the buffers for the next text, unless the normalised text was large.
     fn keep<F: Fingerprint>(&mut self, counter: Box<Counter<F>>) {
         const KEPT: usize = 1 << 20;
         self.counter = Some(counter);
@@ -502,7 +503,7 @@ impl Simhasher {
     }
 }
 
-/// Checks that all that `config` names is there and serves it.
+/// Checks that `named` has all that `config` names, and that the model fits.
 fn check_named(config: &Config, named: &Named) -> Result<(), SimhasherError> {
     let is_in = [("jieba", cfg!(feature = "jieba")), ("spaceless", cfg!(feature = "spaceless"))];
     let needed = match config.tokenizer {
@@ -537,10 +538,10 @@ fn check_named(config: &Config, named: &Named) -> Result<(), SimhasherError> {
     }
 }
 
-/// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns over
-/// every fourth bit. They are the fraction of pi from its first hexadecimal digit on, 128 bits
-/// each, and are repeated every 128 bits. So a quarter of the bits depends on the order of a text,
-/// and three quarters do not.
+/// The patterns that [`Position::Spread`] XORs into the hashes of each eighth of the distinct
+/// features. The first is 0. The others are unrelated: every fourth bit of the fraction of pi, from
+/// its first hexadecimal digit on, 128 bits each. They repeat every 128 bits of a fingerprint. So a
+/// quarter of its bits depends on the order of a text, and three quarters do not.
 const SPREAD: [u128; 8] = {
     const EVERY_FOURTH: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;
     [
@@ -555,10 +556,10 @@ const SPREAD: [u128; 8] = {
     ]
 };
 
-/// A model, and what it knows of the features of the present text.
+/// A model, and its statistics of the features of the current text.
 struct Known {
     model: Arc<Model>,
-    /// What it knows of every distinct feature, in the order of the counter.
+    /// The statistics of every distinct feature, in the order of the counter.
     terms: Vec<Term>,
     /// The number of all features, whether distinct or not.
     occurrences: u64,
@@ -578,7 +579,8 @@ impl Known {
     fn see<F: Fingerprint>(&mut self, place: usize, hash: F, feature: &str) {
         self.occurrences += 1;
         if place == self.terms.len() {
-            // A model knows terms by their 64-bit hash. For 64 bits that is the feature's own.
+            // Models identify terms by 64-bit hashes. The features of 64-bit fingerprints have
+            // these already.
             let known_by =
                 if F::BITS == 64 { hash.word(0) } else { feature_hash(feature.as_bytes()) };
             self.terms.push(self.model.term_or_unseen(known_by));

@@ -1,5 +1,5 @@
-//! Whole tables at once: a [`join`] of fingerprints, texts that are [`sharing`] keys, and what to
-//! [`suggest`] for a table.
+//! Operations on whole tables: the [`join`] of fingerprints, texts [`sharing`] keys, and limits to
+//! [`suggest`].
 
 pub mod join;
 pub mod sharing;

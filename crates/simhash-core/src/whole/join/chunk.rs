@@ -9,7 +9,7 @@ use crate::base::memory::{NoMemory, reserve};
 use crate::search::TreeKey;
 use crate::search::scoped::Bytes;
 
-/// The most keys of a trie's leaf. A leaf against a leaf is one call of the comparing kernel.
+/// The most keys of a trie's leaf. Two leaves are compared by one call of the kernel.
 pub const LEAF_KEYS: usize = 32;
 
 /// Bytes of memory for each row of a [`Chunk`]: its fingerprint, address, group, mark and share of
@@ -24,8 +24,8 @@ pub fn bytes_per_row_of_tries<K: TreeKey>() -> usize {
     K::Fingerprint::BYTES + size_of::<Node>() / keys_per_node::<K>()
 }
 
-/// How many keys there are for each node at least, if they are random. A trie of n keys has about
-/// n / 10 nodes. A small scope has one, and two keys or more.
+/// The least number of keys per node to expect, if keys are random. A trie of n keys has about n /
+/// 10 nodes. A small scope has one node, for two or more keys.
 fn keys_per_node<K: TreeKey>() -> usize {
     if K::Scope::BYTES == 0 { 8 } else { 2 }
 }
@@ -50,8 +50,8 @@ pub struct Tries<'a, F> {
     pub nodes: &'a [Node],
 }
 
-/// Of which of two tables rows are, where two are joined: the lower bit stands for the first one,
-/// the next for the second. Where a table is joined with itself, each row is of both.
+/// The tables that rows belong to, where two tables are joined: bit 0 stands for the first, bit 1
+/// for the second. In a self-join, each row belongs to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides(u8);
 
@@ -65,7 +65,7 @@ impl Sides {
         Sides(self.0 | other.0)
     }
 
-    /// Whether there can be a row of one table here and a row of the other one there.
+    /// Whether these two can have a row of one table and a row of the other.
     #[inline]
     pub fn can_pair(self, other: Self) -> bool {
         self.0 & 1 & (other.0 >> 1) | other.0 & 1 & (self.0 >> 1) != 0
@@ -89,11 +89,11 @@ impl Node {
     }
 }
 
-/// Rows were out of the order in which they are read.
+/// Rows were out of order or out of their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfBounds;
 
-/// What the user of a chunk notes about a group: about the rows of one key.
+/// What the user of a chunk records about a group, the rows of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Nothing yet.
@@ -102,12 +102,12 @@ pub enum Mark {
     Remembered,
     /// Its rows are remembered, and none of them is visible.
     Invisible,
-    /// The member with this number stands for all of its rows: it is the only one, or a visible one
-    /// of a cluster that they are all in.
+    /// The member with this number represents all of its rows: it is the only one, or a visible one
+    /// of the cluster that contains them all.
     Row(u32),
 }
 
-/// The stored form of [`Mark::Row`] with number 0. Those of the other marks are below it.
+/// The stored form of [`Mark::Row`] with number 0. The other marks have lower ones.
 const FIRST_ROW: u32 = 3;
 
 impl Mark {
@@ -136,8 +136,8 @@ impl Mark {
 ///
 /// Invariants: the fingerprints of a scope ascend strictly; `starts[i]` is where the rows of group
 /// i begin, and ascends too. The first `roots` nodes are the roots of scopes, in their order. The
-/// first and the last scope have one. Those between have one if they have two keys or more: with
-/// one there is nothing to compare.
+/// first and the last scope always have a root. Scopes between them have one only if they have two
+/// or more keys, because a single key has nothing to be compared with.
 #[derive(Debug)]
 pub struct Chunk<K: TreeKey> {
     keys: Vec<K::Fingerprint>,
@@ -149,7 +149,7 @@ pub struct Chunk<K: TreeKey> {
     roots: usize,
     /// The first key and the last, with their scopes.
     ends: Option<(K, K)>,
-    /// Where two tables are joined, rows of the first one have lesser numbers than this.
+    /// In a join of two tables, the rows of the first have numbers below this.
     split: Option<u64>,
 }
 
@@ -170,8 +170,8 @@ impl<K: TreeKey> Default for Chunk<K> {
 }
 
 impl<K: TreeKey> Chunk<K> {
-    /// Empties the chunk and makes room for `rows` rows. With `split` they are those of two tables,
-    /// of which the first one's rows have numbers below it.
+    /// Empties the chunk and makes room for `rows` rows. With `split`, the rows belong to two
+    /// tables, those of the first with numbers below it.
     pub fn restart(&mut self, rows: usize, split: Option<u64>) -> Result<(), NoMemory> {
         self.keys.clear();
         self.starts.clear();
@@ -186,12 +186,12 @@ impl<K: TreeKey> Chunk<K> {
         reserve(&mut self.nodes, rows / keys_per_node::<K>() + 2)
     }
 
-    /// Adds rows (key, address) in any order, all above those that are there, and leaves `rows`
-    /// empty.
+    /// Adds rows (key, address) in any order, with no key below those added before, and leaves
+    /// `rows` empty.
     ///
     /// # Errors
-    /// When a row is not `within` the bounds that the rows should have, or is below one that is
-    /// there. Then nothing is added.
+    /// When a row is not `within` the expected bounds, or has a key below one added before. Then
+    /// nothing is added.
     ///
     /// # Panics
     /// At 2^32 rows.
@@ -227,8 +227,8 @@ impl<K: TreeKey> Chunk<K> {
         Ok(())
     }
 
-    /// Notes that a scope begins where the keys end at present. Until [`Chunk::finish`] a root says
-    /// only which keys it has.
+    /// Begins a scope at the current end of the keys. Until [`Chunk::finish`], a root has only its
+    /// range of keys.
     fn start_scope(&mut self) {
         let low = self.keys.len() as u32;
         self.end_scope();
@@ -240,7 +240,7 @@ impl<K: TreeKey> Chunk<K> {
         self.nodes.push(root);
     }
 
-    /// Notes that the last scope ends where the keys do.
+    /// Ends the last scope at the current end of the keys.
     fn end_scope(&mut self) {
         let high = self.keys.len() as u32;
         if let Some(root) = self.nodes.last_mut() {
@@ -280,8 +280,7 @@ impl<K: TreeKey> Chunk<K> {
         }
     }
 
-    /// Notes which sides the rows below each node have. Children have greater numbers than their
-    /// node.
+    /// Sets the sides of the rows below each node. Children have greater numbers than their parent.
     fn find_sides(&mut self, check: &mut dyn FnMut()) {
         for number in (0..self.nodes.len()).rev() {
             check();
@@ -296,12 +295,12 @@ impl<K: TreeKey> Chunk<K> {
         }
     }
 
-    /// Whether rows are of two tables that are joined.
+    /// Whether the rows belong to two joined tables.
     pub fn is_of_two(&self) -> bool {
         self.split.is_some()
     }
 
-    /// The sides of a group's rows, which ascend.
+    /// The sides of a group's rows. Rows ascend, so the first and the last decide.
     #[inline]
     pub fn sides(&self, group: u32) -> Sides {
         let Some(split) = self.split else { return Sides::BOTH };
@@ -310,7 +309,7 @@ impl<K: TreeKey> Chunk<K> {
         rows.first().map_or(Sides::NONE, side).or(rows.last().map_or(Sides::NONE, side))
     }
 
-    /// Gives a node children if it is too large for a leaf. Returns the first of them.
+    /// Gives a node two children if it is too large for a leaf. Returns the number of the first.
     fn split(&mut self, number: usize) -> Option<usize> {
         let node = self.nodes[number];
         if node.len() <= LEAF_KEYS {
@@ -326,7 +325,7 @@ impl<K: TreeKey> Chunk<K> {
         Some(child)
     }
 
-    /// A leaf over some keys of a scope, at least one.
+    /// A leaf over one or more keys of a scope.
     fn node(&self, Range { start: low, end: high }: Range<usize>) -> Node {
         let key = self.keys[low];
         let bits = (key ^ self.keys[high - 1]).leading_zeros() as u16;
@@ -361,7 +360,7 @@ impl<K: TreeKey> Chunk<K> {
         &self.addresses[self.places(group)]
     }
 
-    /// The places of these among all rows, which ascend.
+    /// The places of these rows among all rows of the chunk.
     #[inline]
     pub fn places(&self, group: u32) -> Range<usize> {
         let group = group as usize;
@@ -369,19 +368,19 @@ impl<K: TreeKey> Chunk<K> {
         self.starts[group] as usize..end
     }
 
-    /// What was noted about a group.
+    /// The mark of a group.
     #[inline]
     pub fn mark(&self, group: u32) -> Mark {
         Mark::load(self.marks[group as usize])
     }
 
-    /// Notes something about a group. The number of a row must be a member's.
+    /// Sets the mark of a group. The number of a [`Mark::Row`] must be a member's.
     #[inline]
     pub fn set_mark(&mut self, group: u32, mark: Mark) {
         self.marks[group as usize] = mark.stored();
     }
 
-    /// Forgets what was noted.
+    /// Resets all marks to [`Mark::Unknown`].
     pub fn clear_marks(&mut self) {
         self.marks.fill(Mark::Unknown.stored());
     }
@@ -392,13 +391,13 @@ impl<K: TreeKey> Chunk<K> {
         Tries { keys: &self.keys, nodes: &self.nodes }
     }
 
-    /// The roots of the tries: these nodes are the first ones.
+    /// The roots of the tries, which are the first nodes.
     pub(super) fn roots(&self) -> &[Node] {
         &self.nodes[..self.roots]
     }
 }
 
-/// How many of the keys do not have `bit`. They ascend and agree in the bits above it. The search
+/// The number of keys without `bit`. The keys ascend and agree in the bits above it. The search
 /// starts in the middle, because most fingerprints are spread evenly.
 fn zeros<F: Key>(keys: &[F], bit: F) -> usize {
     let is_zero = |key: &F| *key & bit == F::ZERO;

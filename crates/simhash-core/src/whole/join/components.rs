@@ -1,11 +1,12 @@
 //! Connected components of a graph whose edges need not fit in memory.
 //!
-//! Edges are sorted in runs outside, and two steps alternate until neither changes anything. The
-//! first connects the greater neighbours of a vertex with its least neighbour instead of the vertex
-//! itself, the second does so for its lesser neighbours and the vertex (the "large star" and "small
-//! star" of Kiveris et al., Connected Components in MapReduce and Beyond, SoCC 2014). Both leave
-//! components as they are, and add no edge. Each change makes the sum of all ends less, so it ends.
-//! Then a component is a star around its least vertex.
+//! Edges are sorted externally, in runs. Two steps alternate until neither changes anything: the
+//! "large star" and the "small star" of Kiveris et al., Connected Components in MapReduce and
+//! Beyond, SoCC 2014. The large star connects the greater neighbours of a vertex with its least
+//! neighbour, if that is less than the vertex. The small star connects the lesser neighbours of a
+//! vertex, and the vertex, with the least of them. Both preserve components and add no edge. Each
+//! change lowers the sum of all ends, so the loop terminates. Then each component is a star around
+//! its least vertex.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,17 +19,17 @@ use crate::base::spill::Spill;
 /// Two vertices.
 pub type Edge = (u64, u64);
 
-/// Bytes of an edge outside.
+/// Bytes of an edge in a [`Spill`].
 const RECORD: usize = 16;
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 16;
-/// So many edges are dealt with between two looks at `check`.
+/// The number of edges that are read between two calls of `check`.
 const STRETCH: usize = 1 << 16;
 
-/// Edges one after the other, outside.
+/// Edges in a [`Spill`], in the order in which they were added.
 pub struct Log<S> {
     file: S,
-    /// What is not yet written.
+    /// Edges that are not yet written.
     bytes: Vec<u8>,
     written: u64,
 }
@@ -63,12 +64,12 @@ impl<S: Spill> Log<S> {
     }
 }
 
-/// A place in a stretch of edges.
+/// A position in a range of edges.
 struct Cursor {
-    /// Bytes to come, in the file.
+    /// The range of the file that is still to be read.
     at: u64,
     end: u64,
-    /// What was read, and how much of it was given away.
+    /// Bytes that were read, of which the first `used` were returned.
     bytes: Vec<u8>,
     used: usize,
     /// The most bytes to be read at once.
@@ -113,12 +114,12 @@ impl<S: Spill> Iterator for Reader<S> {
     }
 }
 
-/// Takes edges in any order.
+/// Sorts edges that are added in any order.
 struct Sorter<S> {
     edges: Vec<Edge>,
     most: usize,
     log: Log<S>,
-    /// Where runs end.
+    /// The ends of the runs in the log.
     ends: Vec<u64>,
 }
 
@@ -199,9 +200,10 @@ impl<S: Spill> Iterator for Sorted<S> {
     }
 }
 
-/// Hands on edges that ascend and are there in both directions, with the greater end first. An edge
-/// of a vertex to a greater one becomes one of its least neighbour, if that is less than itself.
-/// Whether any did.
+/// Passes each edge to `sink`, the greater end first. `edges` must ascend and contain both
+/// directions of each edge. An edge from a vertex to a greater one is replaced by one from the
+/// vertex's least neighbour, if that is less than the vertex. Returns whether any edge was
+/// replaced.
 fn large_star(edges: impl Iterator<Item = Edge>, mut sink: impl FnMut(Edge)) -> bool {
     let (mut centre, mut least, mut changed) = (None, 0, false);
     for (vertex, neighbour) in edges {
@@ -216,8 +218,9 @@ fn large_star(edges: impl Iterator<Item = Edge>, mut sink: impl FnMut(Edge)) -> 
     changed
 }
 
-/// Hands on edges that ascend and have the greater end first. Of a vertex's lesser neighbours all
-/// but the least are connected with the least one. Whether there were any.
+/// Passes each edge to `sink`. `edges` must ascend, with the greater end first. A vertex stays
+/// connected with its least neighbour, and its other neighbours are connected with that one
+/// instead. Returns whether there were any others.
 fn small_star(edges: impl Iterator<Item = Edge>, mut sink: impl FnMut(Edge)) -> bool {
     let (mut centre, mut least, mut changed) = (None, 0, false);
     for (vertex, neighbour) in edges {
@@ -232,9 +235,8 @@ fn small_star(edges: impl Iterator<Item = Edge>, mut sink: impl FnMut(Edge)) -> 
     changed
 }
 
-/// The connected components that edges make, as (least vertex, vertex, number of vertices) in
-/// ascending order. `memory` is about the bytes that it takes. `check` is called now and then, and
-/// may unwind.
+/// The connected components of a graph, as (least vertex, vertex, number of vertices) in ascending
+/// order. They take about `memory` bytes of memory. `check` is called now and then, and may unwind.
 ///
 /// # Errors
 /// When memory is refused.
@@ -243,7 +245,7 @@ pub fn components<S: Spill + Default>(
     memory: usize,
     check: &mut dyn FnMut(),
 ) -> Result<Components<S>, NoMemory> {
-    // One set of edges is read while the next one is collected, and one may be just released.
+    // One set of edges is read, the next one is collected, and a third may just have been released.
     let memory = memory / 3;
     let mut both = Sorter::<S>::new(memory)?;
     for (i, (a, b)) in edges.read().enumerate() {
@@ -271,7 +273,7 @@ pub fn components<S: Spill + Default>(
     }
 }
 
-/// Components as [`components`] gives them.
+/// The result of [`components`].
 pub struct Components<S> {
     /// The least vertex of a component, and a vertex.
     vertices: Reader<S>,
@@ -337,7 +339,7 @@ mod tests {
 
     fn agree(what: &str, edges: &[Edge]) {
         let expected = expected(edges);
-        // So little memory that there are many runs, some, and none.
+        // Memory for many runs, for some, and for none.
         for memory in [1 << 10, 3 * 16 * edges.len() / 2, 1 << 24] {
             let mut log = Log::<Buffer>::default();
             edges.iter().for_each(|&edge| log.push(edge));

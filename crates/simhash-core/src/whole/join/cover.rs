@@ -1,18 +1,19 @@
-//! The cover in order of fingerprints: which rows stay, and which row stands for each other one.
+//! The cover in order of fingerprints: which rows are kept, and which kept row represents each
+//! other.
 //!
-//! Rows are taken in their order. One that is near no row kept before it is kept; any other has the
-//! nearest of those for it. Halves of the order are dealt with one after the other: the rows kept
-//! in the first are joined with all rows of the second, of which some are kept no more. Rows that
-//! are kept are far from each other. So a join finds few pairs even where thousands of rows are
-//! near each other, and a pair of two such rows is never asked for.
+//! Rows are taken in their order. A row near no row kept before it is kept. Any other is
+//! represented by the nearest of those. The order is halved recursively: the first half is decided,
+//! then its kept rows are joined with all rows of the second half, then the second half is decided.
+//! Kept rows are far from each other. So a join finds few pairs even where thousands of rows are
+//! near each other, and [`Asked`] is never asked about two rows that are not kept.
 //!
-//! Most rows of a table are near no other row, and stay whatever the order is. One join of all rows
-//! with each other finds those that have a neighbour at all, and the halves are of these only. It
-//! is given up where pairs are many: there most rows have one. Where they are few, they say all
-//! that the halves would find.
+//! Most rows of a table are near no other row, and are kept in any order. A first join of all rows
+//! finds those that have a neighbour, and only these are halved. Where it finds few pairs, these
+//! suffice without halving. Where it finds many, it is given up, because most rows have a neighbour
+//! there.
 //!
-//! What else is near may be known from elsewhere ([`Beside`]): it is offered where a row is
-//! decided, as all rows before it are.
+//! Further rows may be known to be near ([`Beside`]). They are offered when a row is decided,
+//! because all rows before it are decided then.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ use crate::base::simd::popcount;
 use crate::base::sort::sort_checked;
 use crate::search::{BlockLayout, TreeKey};
 
-/// The row that stands for another.
+/// The row that represents another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearest {
     /// Its number.
@@ -38,14 +39,14 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// Of two rows the more similar one, then the nearer, then the first.
+    /// The more similar row is better, then the nearer one, then the earlier one.
     fn is_better_than(&self, other: &Self) -> bool {
         (other.similarity, self.distance, self.row)
             .partial_cmp(&(self.similarity, other.distance, other.row))
             .is_some_and(|order| order.is_lt())
     }
 
-    /// Takes the place of another if it is better.
+    /// Replaces `nearest` if it is better.
     fn replace(self, nearest: &mut Option<Nearest>) {
         if nearest.is_none_or(|nearest| self.is_better_than(&nearest)) {
             *nearest = Some(self);
@@ -53,19 +54,19 @@ impl Nearest {
     }
 }
 
-/// What the work needs from outside.
+/// The part of the work that the caller does.
 pub trait Asked {
-    /// The similarity of the texts of two rows, if they are near. Some(0) where fingerprints alone
-    /// decide.
+    /// The similarity of the texts of two rows, if they are near. `Some(0)` where fingerprints
+    /// alone decide.
     fn similarity(&mut self, row: u32, other: u32) -> Option<f64>;
 
-    /// These pairs are asked for next.
+    /// Announces the pairs that [`Asked::similarity`] gets next.
     fn expect(&mut self, _pairs: &[(u32, u32, u32)]) {}
 
-    /// Whether the texts decide.
+    /// Whether texts decide, and not fingerprints alone.
     fn is_verified(&self) -> bool;
 
-    /// Called between pieces of work, with how much is done, of 1. It may unwind.
+    /// Called between pieces of work, with the share that is done, 0 to 1. It may unwind.
     fn check(&mut self, share: f64);
 
     /// Called when memory is refused. It must unwind.
@@ -73,26 +74,26 @@ pub trait Asked {
 }
 
 /// The bytes of memory that a row takes. Copies of rows that have a neighbour, at most half of all,
-/// take the place of the others.
+/// fit in what the first join has released.
 pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
     let in_join = super::bytes_per_row::<K>() + size_of::<(K, u64)>();
     let remembered = REMEMBERED * size_of::<Pair>();
     size_of::<K>() + size_of::<Option<Nearest>>() + in_join + remembered
 }
 
-/// So many rows are compared one by one.
+/// Up to so many rows are compared one by one.
 const FEW: usize = if cfg!(test) { 8 } else { 1024 };
-/// The most pairs for each row that are looked at to find the rows with a neighbour. To note a pair
-/// takes some ten nanoseconds, and the halves of all rows some microseconds a row.
+/// The first join is given up at more pairs of groups than this for each row. A pair costs it some
+/// ten nanoseconds, and halving all rows costs some microseconds a row.
 const PAIRS: usize = 32;
-/// The most pairs for each row that are remembered: 24 bytes.
+/// The most pairs for each row that the first join remembers: 24 bytes.
 const REMEMBERED: usize = 2;
-/// So many pairs are asked for together.
+/// The most pairs that are announced together.
 const TOGETHER: usize = 1 << 12;
 
 /// The cover of rows with these keys, which are not rotated, in their order: for each row the
-/// nearest of the rows kept before it. `None` for a row that is kept. What is near `beside` counts
-/// as those within the distance do.
+/// nearest of the rows kept before it, or `None` if it is kept. Rows that are near by `beside`
+/// count as those within the distance do.
 pub fn cover<K: TreeKey>(
     keys: &[K],
     layout: BlockLayout,
@@ -131,13 +132,13 @@ fn cover_all<K: TreeKey>(
     covering.nearest
 }
 
-/// Rows that are near whatever their keys say: classes of rows whose texts are equal, and which
-/// classes are near each other, or within themselves.
+/// Rows that are near regardless of their keys: classes of rows with equal texts, and pairs of
+/// classes that are near each other. A class may be near itself.
 #[derive(Default)]
 pub struct Beside {
     /// The class of each row, or [`Beside::NONE`].
     classes: Vec<u32>,
-    /// Where the neighbours of each class begin, and where the last ones end.
+    /// Where the neighbours of each class begin in `neighbours`, and where the last ones end.
     starts: Vec<u32>,
     neighbours: Vec<(u32, f64)>,
 }
@@ -145,10 +146,11 @@ pub struct Beside {
 impl Beside {
     /// No class.
     pub const NONE: u32 = u32::MAX;
-    /// The bytes of a row, and of a pair of classes with what is known of these.
+    /// The bytes of memory for a row, and for a pair of classes together with their entries.
     pub const BYTES: [usize; 2] = [8, 80];
 
-    /// The class of each row, from 0, and the pairs of classes, each once, with their similarities.
+    /// `classes` are the classes of the rows, numbered from 0. `pairs` are the pairs of near
+    /// classes, each once, with their similarities.
     pub fn new(classes: Vec<u32>, mut pairs: Vec<(u32, u32, f64)>) -> Self {
         let both = pairs.iter().filter(|(a, b, _)| a != b).map(|&(a, b, near)| (b, a, near));
         let both: Vec<_> = both.collect();
@@ -181,11 +183,11 @@ impl Beside {
     }
 }
 
-/// The rows of each class that are kept, as a list.
+/// The kept rows of each class, as linked lists.
 struct Kept {
-    /// The last row of each class, plus one, or 0.
+    /// The last kept row of each class, plus one, or 0.
     last: Vec<u32>,
-    /// The row of the same class before each row, plus one, or 0.
+    /// The kept row before each kept row in its class, plus one, or 0.
     before: Vec<u32>,
 }
 
@@ -211,17 +213,19 @@ impl Kept {
 /// Two rows, the later one first, and their distance.
 type Pair = (u32, u32, u32);
 
-/// What a join of all rows with each other finds.
+/// The result of the first join, of all rows with each other.
 enum First {
     /// All pairs.
     Pairs(Vec<Pair>),
     /// The rows within the distance of another, in their order.
     Rows(Vec<u32>),
-    /// These are more than half of all, or it would take long to find them.
+    /// More than half of the rows have a neighbour, or finding them would take long, or rows are
+    /// few.
     GivenUp,
 }
 
-/// Adds the pairs of rows of two groups, unless these are more than fit.
+/// Adds the pairs of rows of two groups. False, and nothing is added, if there would be more than
+/// `most`.
 fn remember<K: TreeKey>(
     pairs: &mut Vec<Pair>,
     join: &mut Join<K>,
@@ -247,7 +251,7 @@ fn remember<K: TreeKey>(
     true
 }
 
-/// Takes a row for the nearest of another if it is.
+/// Makes `other` the nearest of `row` if it is near and better than the nearest so far.
 fn take_better(
     nearest: &mut Option<Nearest>,
     (row, other, distance): Pair,
@@ -303,7 +307,7 @@ fn first_join<K: TreeKey>(
     }
 }
 
-/// What is asked about some of the rows, by their places among these.
+/// Translates places among some of the rows into row numbers for [`Asked`].
 struct Renumbered<'a, A> {
     asked: &'a mut A,
     rows: &'a [u32],
@@ -335,7 +339,7 @@ impl<A: Asked> Asked for Renumbered<'_, A> {
     }
 }
 
-/// Of two tables: for each row from `split` on, the nearest of those below. What is `beside` is as
+/// For two tables: for each row from `split` on, the nearest of the rows below it. `beside` is as
 /// for [`cover`].
 pub fn nearest_of<K: TreeKey>(
     keys: &[K],
@@ -360,7 +364,7 @@ struct Covering<'a, K: TreeKey, A: Asked> {
     kept: Kept,
     asked: &'a mut A,
     nearest: Vec<Option<Nearest>>,
-    /// How much is done, of 1.
+    /// The share of the work that is done, 0 to 1.
     done: f64,
 }
 
@@ -376,7 +380,8 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         Self { keys, layout, distance, beside, kept, asked, nearest, done: 0.0 }
     }
 
-    /// Notes that a row is kept. One with the key of the last one of its class is worse than that.
+    /// Records a kept row in its class. A row with the same key as the last one there is left out,
+    /// because that one is always better.
     fn keep(&mut self, row: usize) {
         let Some(class) = self.beside.class(row) else { return };
         let last = self.kept.rows(class).next();
@@ -385,7 +390,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         }
     }
 
-    /// Offers a row those of the rows kept before that are near beside.
+    /// Offers a row the kept rows that are near it by `beside`.
     fn offer_beside(&mut self, row: usize) {
         let Some(class) = self.beside.class(row) else { return };
         for &(other, similarity) in self.beside.neighbours(class) {
@@ -406,7 +411,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         sort_checked(&mut pairs, &mut || self.asked.check(0.0));
         let (count, mut at) = (self.keys.len(), 0);
         for row in 0..count {
-            // Rows before this one are decided: its pairs with those that are kept count.
+            // All rows before this one are decided, so only its pairs with kept rows count.
             while let Some(&(_, other, distance)) = pairs.get(at).filter(|x| x.0 as usize == row) {
                 if at.is_multiple_of(TOGETHER) {
                     self.done = row as f64 / count as f64;
@@ -424,7 +429,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         self.nearest
     }
 
-    /// After a row was offered all that is near by its key.
+    /// Decides a row to which all rows near by their keys were offered.
     fn decide(&mut self, row: usize) {
         if self.beside.is_empty() {
             return;
@@ -449,7 +454,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         self.cover(middle..range.end);
     }
 
-    /// Compares rows one by one with those of the range that are kept.
+    /// Compares each row of the range with the kept rows before it in the range.
     fn compare(&mut self, range: Range<usize>) {
         let (mut kept, mut packed) = (Vec::new(), Vec::new());
         let mut hits = Vec::new();
@@ -476,7 +481,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         }
     }
 
-    /// Offers some rows to those of a range, which come after them.
+    /// Offers `some` rows to those of a range, which are all later in the order.
     fn join(&mut self, some: Vec<u32>, range: Range<usize>) {
         if some.is_empty() || range.is_empty() {
             return;
@@ -509,7 +514,8 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         self.take_waiting(&mut waiting);
     }
 
-    /// Takes the rows of two groups. They are in ascending order, those of the first side first.
+    /// Takes the pairs of two groups. The rows of a group ascend, so those of the first side come
+    /// first.
     fn take(
         &mut self,
         join: &mut Join<K>,
@@ -536,7 +542,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         distance: u32,
         waiting: &mut Vec<(u32, u32, u32)>,
     ) {
-        // Without texts the first of equal fingerprints is the best for each.
+        // Without texts, the first row with a fingerprint is better than all others with it.
         let first = if self.asked.is_verified() { first } else { &first[..first.len().min(1)] };
         for &row in second {
             for &other in first {
@@ -551,7 +557,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
     fn take_waiting(&mut self, waiting: &mut Vec<(u32, u32, u32)>) {
         self.asked.expect(waiting);
         for (row, other, distance) in waiting.drain(..) {
-            // Nothing is better than an equal text.
+            // No later row is better than one with an equal text and fingerprint.
             let is_best = self.nearest[row as usize].is_some_and(|nearest| {
                 nearest.similarity == 1.0 && nearest.distance == 0 && nearest.row < other
             });
@@ -563,7 +569,7 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
     }
 }
 
-/// About how many rows are in scopes of which size.
+/// Estimates how many rows are in scopes of which size.
 fn parts<K: TreeKey>(keys: &[K], some: &[u32], range: Range<usize>) -> Vec<Part> {
     let rows = (some.len() + range.len()) as f64;
     if size_of::<K::Scope>() == 0 {
@@ -583,7 +589,7 @@ fn parts<K: TreeKey>(keys: &[K], some: &[u32], range: Range<usize>) -> Vec<Part>
     .collect()
 }
 
-/// Rows in memory, sorted for one block table after the other.
+/// Rows in memory as a source for a join, sorted anew for each block table.
 pub(super) struct Sorted<'a, K, A> {
     pub keys: &'a [K],
     pub layout: BlockLayout,
@@ -605,7 +611,7 @@ impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {
             self.numbers.iter().map(|&number| rotated(number)).filter(wanted).collect();
         sorted.sort_unstable();
         self.check();
-        // All rows fit into the chunk: that was its limit. So they are in order and in bounds.
+        // The limit of a chunk is above the number of rows, so this is its only push, and in order.
         let pushed = chunk.push(&mut sorted, ..);
         debug_assert!(pushed.is_ok());
         rows.to
@@ -635,7 +641,7 @@ mod tests {
     use crate::base::random::SplitMix64;
     use crate::search::Scoped;
 
-    /// Texts that are near if the sum of their numbers is of no multiple of `of`.
+    /// Texts that are near if the sum of their numbers is not a multiple of `of`.
     struct Rule {
         of: Option<u32>,
         asked: usize,
@@ -742,7 +748,7 @@ mod tests {
         dropped
     }
 
-    /// Classes of rows, and up to so many pairs of them that are near.
+    /// `count` classes of rows, and pairs of these that are near.
     fn near_classes(rows: usize, count: u64) -> (Vec<u32>, Vec<(u32, u32, f64)>) {
         let mut random = SplitMix64::new(count);
         let of_row = |_| match random.below(3) {
@@ -783,7 +789,7 @@ mod tests {
         assert!(dropped > 1000, "{dropped}");
     }
 
-    /// Few pairs, nearly all rows in one: they are remembered. Texts decide on some.
+    /// Few pairs, with nearly all rows in one, so pairs are remembered. In some rules texts decide.
     #[test]
     fn pairs_that_are_few_say_which_rows_stay() {
         let mut random = SplitMix64::new(5);

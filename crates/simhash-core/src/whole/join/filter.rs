@@ -1,21 +1,22 @@
-//! Which words of two keys tell soonest that a table does not emit them as a pair.
+//! Chooses how many words of two keys to compare first, to rule out pairs that a table does not
+//! emit.
 //!
-//! A table emits a pair only if every earlier table that is read misses it: more bits of the
-//! earlier table's block differ than its radius. Where such blocks lie behind the first words of a
-//! key, these differences are spent there, and the first words have what is left of the distance.
-//! Late in a plan that is far less than random words differ by. So one word of each key is read
-//! there, and the whole keys of the few pairs that are left.
+//! A table emits a pair only if no earlier table does: in the block of every earlier table that is
+//! read, more bits differ than its radius. Where such blocks are behind the first words of a key,
+//! only the rest of the distance remains for the first words. Late in a plan, random words differ
+//! by far more than that. So one word of each key is compared there, and whole keys only for the
+//! few pairs that remain.
 
 use crate::base::key::Key;
 use crate::base::simd::pairs::Close;
 use crate::search::Plan;
 
-/// What a pair costs that the first words leave and the whole keys refuse, if a comparison of a
+/// The cost of a pair that passes by its first words and fails by its whole keys, where comparing a
 /// word costs 1.
 const LEFT: f64 = 64.0;
 
-/// The words to compare by, for pairs of keys of `table` whose block differs by about its radius.
-/// Every pair that the table emits is that close. The last choice is the whole key.
+/// The cheapest comparison for pairs of keys of `table` whose block differs by about its radius.
+/// Every pair that the table emits passes it.
 pub fn filter<F: Key>(plan: &Plan, table: u32) -> Close {
     let whole = Close::whole::<F>(plan.distance());
     let radius = plan.radii().nth(table as usize).flatten().unwrap_or(0);
@@ -29,7 +30,7 @@ pub fn filter<F: Key>(plan: &Plan, table: u32) -> Close {
     choices.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(whole)
 }
 
-/// The most differences in so many first words of two keys of `table`, if it emits them.
+/// The most differences in the first `words` words of two keys that `table` emits.
 fn first_words(plan: &Plan, table: u32, words: usize) -> Close {
     let layout = plan.layout();
     let start = layout.offset(table);
@@ -74,7 +75,8 @@ mod tests {
         let plan = Plan::with_radii(layout, 20, &radii).unwrap();
         let words: Vec<_> = (0..8).map(|table| filter::<u128>(&plan, table)).collect();
         assert_eq!(words[0], Close { words: 2, max: 20 });
-        // Blocks 7, 0, 1 and 2 lead. Of the others 3 differences each are in 3, 4, 5 and 6.
+        // Blocks 7, 0, 1 and 2 are in the first word. At least 3 bits differ in each of 3, 4, 5 and
+        // 6.
         assert_eq!(words[7], Close { words: 1, max: 8 });
         assert_eq!(words[3], Close { words: 1, max: 14 });
     }

@@ -9,8 +9,8 @@ type Interval<F> = (F, F);
 /// Whether some key of `a` and some key of `b` respect the limits on their difference.
 ///
 /// Descends bit by bit. Where one interval covers a whole subtree the answer is yes, because the
-/// other's keys are in that subtree too. So at most two parts of each interval are looked at on
-/// each level.
+/// other's keys are in that subtree too. So at most two parts of each interval are examined on each
+/// level.
 pub fn can_meet<F: Key>(limits: &[Limit; 3], a: Interval<F>, b: Interval<F>) -> bool {
     below(limits, 0, 0, a, b)
 }
@@ -50,7 +50,7 @@ fn half<F: Key>(depth: u32, one: bool, (low, high): Interval<F>) -> Option<Inter
     match (one, low_has, high_has) {
         (false, true, _) | (true, _, false) => None,
         (false, false, false) | (true, true, true) => Some((low, high)),
-        // The other end is where the half ends.
+        // The interval crosses the middle, where this half ends.
         (false, false, true) => Some((low, (low & F::leading_mask(depth)) | rest)),
         (true, false, true) => Some(((high & F::leading_mask(depth)) | bit, high)),
     }
@@ -60,7 +60,7 @@ fn half<F: Key>(depth: u32, one: bool, (low, high): Interval<F>) -> Option<Inter
 mod tests {
     use super::*;
 
-    /// Every pair of intervals of seven-bit keys, the bits below being free.
+    /// Pairs of intervals of six-bit keys, whose lower bits are free.
     #[test]
     fn equals_brute_force_on_short_keys() {
         let limits = |r, s, t| {

@@ -1,9 +1,9 @@
-//! Rows remembered by number: what is known of each, and the clusters that pairs unite them into.
+//! Numbers rows, and holds their visible versions and the clusters that their pairs form.
 
 use crate::base::memory::{NoMemory, reserve};
 use crate::base::sort::sort_checked;
 
-/// Rows by address: any number that tells rows apart. Each has the address of its visible version,
+/// Rows by address, any number that identifies a row. Each has the address of its visible version,
 /// if there is one, and its cluster.
 ///
 /// Clusters are a union-find forest (Tarjan, JACM 1975). The root of a cluster is the row with the
@@ -26,7 +26,7 @@ struct Row {
 /// Clusters as [`Members::into_clusters`] gives them.
 pub type Clusters = std::vec::IntoIter<(u64, u64, u32)>;
 
-/// No address.
+/// Stands for no visible version.
 const GONE: u64 = u64::MAX;
 
 impl Members {
@@ -47,9 +47,10 @@ impl Members {
     }
 
     /// The number of a row. A new row gets the next number, and has no visible version at first.
+    /// `check` is called while the slots grow, and may unwind.
     ///
     /// # Panics
-    /// At 2^32 - 4 rows. `check` is called while the slots grow, and may unwind.
+    /// At 2^32 - 4 rows.
     ///
     /// # Errors
     /// When memory is refused. Then the members must not be used any more.
@@ -82,14 +83,14 @@ impl Members {
         self.rows[number as usize].address
     }
 
-    /// Notes where the visible version of a row is, if it has one.
+    /// Sets the address of a row's visible version, if it has one.
     #[inline]
     pub fn set_visible(&mut self, number: u32, visible: Option<u64>) {
         self.rows[number as usize].visible = visible.unwrap_or(GONE);
     }
 
     fn place(&self, address: u64) -> usize {
-        // The high bits of the product are the well mixed ones.
+        // The high bits of the product are the best mixed.
         let shift = u64::BITS - self.slots.len().trailing_zeros();
         (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
     }
@@ -157,7 +158,7 @@ impl Members {
         self.slots.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<Row>()
     }
 
-    /// The most bytes that so many rows more can make it take, for a moment, while it grows.
+    /// The peak bytes of memory while `more` rows are added, copies made by growth included.
     pub fn memory_with(&self, more: usize) -> usize {
         let count = self.rows.len() + more;
         let (mut rows, mut old, mut slots) = (self.rows.capacity(), 0, self.slots.len());
@@ -180,8 +181,8 @@ impl Members {
         self.rows.is_empty()
     }
 
-    /// Hands on an edge for every row of a cluster but one: its visible version and that of a row
-    /// which stands for the cluster. `check` is called now and then and may unwind.
+    /// Passes an edge to `sink` for every row of a cluster but its root: the visible versions of
+    /// the row and of the root. `check` is called now and then and may unwind.
     pub fn for_each_edge(&mut self, check: &mut dyn FnMut(), mut sink: impl FnMut((u64, u64))) {
         for number in 0..self.rows.len() as u32 {
             if number.is_multiple_of(1 << 16) {

@@ -2,22 +2,22 @@
 //! than one search for every row.
 //!
 //! The tables, the pigeonhole argument and the rule that one table emits a pair are those of
-//! [`crate::search`]. The work is another. A table's distinct fingerprints lie in memory in key
-//! order ([`Chunk`]), under a binary trie whose leaves hold some tens of them. Two subtries are
-//! walked down together for as long as their prefixes can belong to fingerprints that the table
-//! emits ([`Walk`]). So leaves are compared with leaves, and the trie is deep where the data are
-//! dense. A constant block costs a few steps. A dense cluster is a deeper trie. Several processes
-//! can share a walk: it is divided into pieces ([`Piece`]).
+//! [`crate::search`]. The rest differs. A table's distinct fingerprints are in memory in key order
+//! ([`Chunk`]), under a binary trie with tens of fingerprints in each leaf. Two tries are walked
+//! down together as long as their prefixes can belong to pairs that the table emits ([`Walk`]). So
+//! leaves are compared with leaves, and the trie is deep where the data are dense: a constant block
+//! costs a few steps, and a dense cluster makes the trie deeper. Several processes can share a
+//! walk, divided into pieces ([`Piece`]).
 //!
-//! Fingerprints may be in scopes ([`crate::search::scoped`]). Then rows of one scope are compared,
-//! and no others: every scope in memory has a trie of its own, and small ones a leaf.
+//! Fingerprints may be in scopes ([`crate::search::scoped`]). Then only rows of one scope are
+//! compared: every scope in memory has a trie of its own, which is a leaf for a small scope.
 //!
-//! A table that does not fit in memory is taken in chunks of its key space. Each is joined with
-//! itself and with every later one that it can have a pair with ([`Join`]). Equal fingerprints are
-//! one key with many rows: they are compared once. [`Members`] remembers rows by number and unites
-//! them into clusters. Where memory does not hold all of these rows, [`components`] makes the
-//! clusters of edges in files. [`cover()`] says which rows stay if each that is near an earlier one
-//! that stays is dropped.
+//! A table that does not fit in memory is read in chunks of its key space. Each chunk is joined
+//! with itself and with every later one that it can have a pair with ([`Join`]). Equal fingerprints
+//! are one key with many rows, and are compared once. [`Members`] numbers rows and unites them into
+//! clusters. Where memory does not hold all of these rows, [`components`] finds the clusters from
+//! edges in files. [`cover()`] finds the rows that remain if every row near an earlier remaining
+//! one is dropped.
 
 mod chunk;
 mod components;

@@ -1,8 +1,8 @@
-//! Which rows of a part of a table have neighbours, so that a join needs no others.
+//! Finds the rows of a part of a table that have neighbours, so that a join needs no others.
 //!
-//! A table whose radius is 0 emits pairs that agree in its block. A range of the table that ends
-//! where a block begins has all rows with its blocks, so no pair is of two ranges. Several
-//! processes can read a range each, and what they hand on is joined as if it were the whole table.
+//! A table of radius 0 emits only pairs with equal blocks. A range that begins and ends where the
+//! block changes has all rows with its blocks, so no pair is in two ranges. Several processes can
+//! read one range each, and the rows that they pass on are joined as if they were the whole table.
 
 use super::chunk::Chunk;
 use super::steps::{Start, Walking};
@@ -10,8 +10,8 @@ use super::walk::Walk;
 use crate::base::key::Key;
 use crate::search::{Plan, TreeKey};
 
-/// Where ranges of a table may begin, for about so many of these keys of the table: at the first
-/// row with their scope and block. Ascending, and the table's beginning first.
+/// Starts of ranges, at most one for each of these keys of the table: before the first row with the
+/// key's scope and block. They ascend, beginning with the start of the table.
 pub fn starts_of_ranges<K: TreeKey>(
     plan: &Plan,
     table: u32,
@@ -25,14 +25,14 @@ pub fn starts_of_ranges<K: TreeKey>(
     starts
 }
 
-/// Whether ranges of a table have all pairs that the table emits.
+/// Whether each pair that the table emits is within one range.
 pub fn has_ranges(plan: &Plan, table: u32) -> bool {
     plan.radii().nth(table as usize) == Some(Some(0))
 }
 
-/// Marks the rows of a chunk, by their places in it, that are in a pair which the table emits.
-/// Equal fingerprints are pairs that the first table of a plan emits. `check` is called now and
-/// then and may unwind.
+/// Whether each row of a chunk, by its place in it, is in a pair that the table emits. Pairs of
+/// equal fingerprints are emitted by the first table of a plan. `check` is called now and then and
+/// may unwind.
 pub fn mark_neighbours<K: TreeKey>(
     plan: &Plan,
     table: u32,
@@ -84,8 +84,7 @@ mod tests {
         (0..count).map(of).collect()
     }
 
-    /// For each of four tables, the rows that ranges hand on, as the rows of all pairs that the
-    /// table emits.
+    /// For each table, its ranges pass on exactly the rows of all pairs that the table emits.
     #[test]
     fn ranges_hand_on_the_rows_of_all_pairs_and_no_others() {
         let layout = BlockLayout::new::<u64>(4).unwrap();
@@ -121,7 +120,7 @@ mod tests {
                         let agree = |t: u32| layout.block_distance(a ^ b, t) == 0;
                         let emits = agree(table) && !(0..table).any(agree);
                         if across && emits && a.hamming(*b) <= distance {
-                            // Rows of one fingerprint go together.
+                            // All rows with either fingerprint are passed on.
                             let is_of_pair = |(f, _): &(&u64, u64)| [a, b].contains(f);
                             expected.extend(all.iter().zip(0..).filter(is_of_pair).map(|r| r.1));
                         }

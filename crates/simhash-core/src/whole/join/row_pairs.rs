@@ -1,4 +1,4 @@
-//! All pairs of rows whose keys are in memory, as they are asked for.
+//! All near pairs of rows whose keys are in memory, found on demand.
 
 use super::cover::{Asked, Sorted};
 use super::plan::{Part, plan_join};
@@ -23,7 +23,7 @@ pub fn bytes_per_row_of_pairs<K: TreeKey>() -> usize {
 }
 
 impl<K: TreeKey> RowPairs<K> {
-    /// Of rows with these keys, which are not rotated and in no scopes.
+    /// The pairs of rows with these keys, which are not rotated and have no scopes.
     pub fn new(keys: Vec<K>, layout: BlockLayout, distance: u32) -> Self {
         let parts = [Part::one(keys.len() as f64)];
         let plan = plan_join::<K::Fingerprint>(layout, distance, &parts, 1);
@@ -32,8 +32,8 @@ impl<K: TreeKey> RowPairs<K> {
     }
 
     /// Puts the rows of the next two groups into `left` and `right`, and returns their distance.
-    /// Each row of one is in a pair with each of the other. With nothing in `right` any two rows of
-    /// `left` are one.
+    /// Each row of `left` is in a pair with each of `right`. If `right` is empty, any two rows of
+    /// `left` are a pair.
     pub fn next_groups(
         &mut self,
         asked: &mut impl Asked,
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Against each row compared with each: random keys, families and copies.
+    /// Compares with brute force, over random keys, families and copies.
     #[test]
     fn pairs_are_those_by_force() {
         let mut random = SplitMix64::new(7);
