@@ -444,8 +444,7 @@ mod tests {
         }
     }
 
-    /// At least 99 % of the pairs of sets of a similarity lie within its reach, or chance is at
-    /// work.
+    /// About 99 % of the pairs of sets of a similarity, or more, lie within its reach.
     #[test]
     fn pairs_lie_within_reach() {
         for (size, common) in [(3, 2), (10, 9), (22, 18), (100, 80)] {

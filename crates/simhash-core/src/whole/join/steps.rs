@@ -1,9 +1,9 @@
-//! The whole join, step by step: table after table, each in as many chunks as memory asks for.
+//! The whole join, step by step: table after table, each in as many chunks as memory requires.
 //!
 //! Chunk i of a table is joined with itself and then with every later chunk that it can have a pair
-//! with, so any two rows of a table that have one scope meet once. A chunk goes on with its last
-//! scope only, and no further than the chunks that begin in it. The places where chunks begin are
-//! found while chunks are joined with later ones, and kept for the table.
+//! with. So two rows of one scope are in one join of chunks at most. Only the last scope of a chunk
+//! can continue in later chunks, which are those that begin in it. The start of a chunk is found
+//! when the chunk before is first read, and kept for the table.
 
 use super::chunk::{Chunk, Tries};
 use super::meet::can_meet;
@@ -12,10 +12,10 @@ use crate::Fingerprint;
 use crate::base::memory::NoMemory;
 use crate::search::{Plan, TreeKey};
 
-/// Where in a table rows start: all below (key, address) come before.
+/// A position in a table: all rows below (key, address) are before it.
 pub type Start<K> = (K, u64);
 
-/// Which rows of a table are to be read.
+/// The rows of a table that are to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<K> {
     pub table: u32,
@@ -25,18 +25,18 @@ pub struct Rows<K> {
     pub limit: usize,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 pub trait Source<K: TreeKey> {
     /// Pushes rows to `chunk`, their keys rotated for the table. Returns where the next rows start,
-    /// if there are more. It may push a few rows more than the limit. It must not push none and
-    /// return where it started.
+    /// if there are more. It may push a few rows more than the limit. It must make progress: if it
+    /// pushes no row, it must not return `rows.from`.
     fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>>;
 
     /// About the number of rows of a table.
     fn expected_rows(&self) -> usize;
 
-    /// Where two tables are joined with each other: a number above those of the first one's rows,
-    /// and not above those of the second one's. `None` where a table is joined with itself.
+    /// In a join of two tables: rows of the first have numbers below it, and rows of the second do
+    /// not. `None` in a self-join.
     fn split(&self) -> Option<u64>;
 
     /// Called between pieces of work. It may unwind.
@@ -49,11 +49,11 @@ pub trait Source<K: TreeKey> {
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is more to come.
+    /// There is more to do.
     Working,
-    /// The next step reads other rows: the caller must have dealt with what was found by then.
+    /// The next step reads other rows, so the caller must process what was found before it.
     Flush,
-    /// That was all.
+    /// The join is complete.
     Done,
 }
 
@@ -83,7 +83,7 @@ pub struct Join<K: TreeKey> {
     right: Chunk<K>,
     /// The most rows in memory.
     limit: usize,
-    /// Whether a table does not fit in memory, so that two chunks share it.
+    /// Whether a table does not fit in memory, so that two chunks share the memory.
     in_chunks: bool,
     /// The number of the left chunk.
     number: usize,
@@ -108,7 +108,7 @@ impl<'a, K: TreeKey> Walking<'a, K> {
         Self { walk, left: chunk, right: chunk }
     }
 
-    /// Goes on for a while, and appends what it finds. False if nothing is left.
+    /// Continues for a limited time, and appends the pairs that it finds. False if nothing is left.
     pub fn step(&mut self, found: &mut Vec<GroupPair>) -> bool {
         let from = found.len();
         let more = self.walk.step(self.left.tries(), self.right.tries(), found);
@@ -121,23 +121,24 @@ impl<'a, K: TreeKey> Walking<'a, K> {
         (self.left.tries(), self.right.tries())
     }
 
-    /// How many distinct keys the walk reads.
+    /// The number of distinct keys that the walk reads.
     pub fn keys(&self) -> usize {
         let right = if self.is_across() { self.right.keys().len() } else { 0 };
         self.left.keys().len() + right
     }
 
-    /// Whether the chunks are two.
+    /// Whether there are two chunks.
     pub fn is_across(&self) -> bool {
         !std::ptr::eq(self.left, self.right)
     }
 
-    /// Takes the walk's work, in about so many pieces.
+    /// Takes the remaining work out of the walk, in about so many pieces.
     pub fn divide(&mut self, pieces: usize) -> Vec<Piece> {
         self.walk.divide(self.left.tries(), self.right.tries(), pieces)
     }
 
-    /// Where two tables are joined, drops the pairs from number `from` on that are of one table.
+    /// In a join of two tables, drops the pairs from number `from` on whose rows are all of one
+    /// table.
     pub fn keep_across(&self, found: &mut Vec<GroupPair>, from: usize) {
         if !self.left.is_of_two() {
             return;
@@ -177,7 +178,7 @@ impl<K: TreeKey> Join<K> {
         &self.plan
     }
 
-    /// The table being joined, and the share of the present chunks that is done.
+    /// The table being joined, and the share of the current chunks that is done.
     pub fn progress(&self) -> (u32, f64) {
         let share = match &self.state {
             State::Walk(walk) | State::Across(walk, _) => walk.progress(),
@@ -192,18 +193,18 @@ impl<K: TreeKey> Join<K> {
         self.across
     }
 
-    /// The chunks that the numbers of a [`GroupPair`] refer to. The right one is the left one if
-    /// that is joined with itself.
+    /// The chunk to which the left numbers of [`GroupPair`]s refer.
     pub fn left(&mut self) -> &mut Chunk<K> {
         &mut self.left
     }
 
-    /// See [`Join::left`].
+    /// The chunk to which the right numbers of [`GroupPair`]s refer: the left chunk, if that is
+    /// joined with itself.
     pub fn right(&mut self) -> &mut Chunk<K> {
         if self.across { &mut self.right } else { &mut self.left }
     }
 
-    /// Does some work and appends what it finds. The caller must deal with `found` after
+    /// Does some work and appends the pairs that it finds. The caller must process `found` after
     /// [`Step::Flush`] and before the next step.
     pub fn step(&mut self, source: &mut impl Source<K>, found: &mut Vec<GroupPair>) -> Step {
         source.check();
@@ -219,7 +220,8 @@ impl<K: TreeKey> Join<K> {
         Step::Working
     }
 
-    /// Walks on: over the left chunk and the one with the number `across`, or the left one alone.
+    /// Continues the walk over the left chunk and the one with the number `across`, or over the
+    /// left one alone.
     fn walk_on(&mut self, walk: Walk, across: Option<usize>, found: &mut Vec<GroupPair>) -> Step {
         self.state = match across {
             Some(number) => State::Across(walk, number),
@@ -279,7 +281,8 @@ impl<K: TreeKey> Join<K> {
         walk.map_or_else(|| self.after(self.number), State::Walk)
     }
 
-    /// Reads the chunk with this number, and learns where the next one starts.
+    /// Reads the chunk with this number, and records where the next one starts if that is not
+    /// known.
     fn read(
         &mut self,
         number: usize,
@@ -293,7 +296,7 @@ impl<K: TreeKey> Join<K> {
             to: self.starts.get(number + 1).copied(),
             limit,
         };
-        // Leaves are read whole, so a chunk goes a little beyond its limit.
+        // Sources read whole leaves, so a chunk may exceed its limit a little.
         let expected = source.expected_rows();
         let room = (limit + 1024).min(expected + expected / 16 + 1024);
         chunk.restart(room, source.split()).unwrap_or_else(|refused| source.refused(refused));
@@ -319,7 +322,7 @@ impl<K: TreeKey> Join<K> {
         self.state = if to < groups { State::Groups(to) } else { self.walk() };
     }
 
-    /// What follows when the left chunk has been joined with the chunk of number `done`.
+    /// The state that follows the join of the left chunk with the chunk of number `done`.
     fn after(&self, done: usize) -> State {
         let next = done + 1;
         if next < self.starts.len() {
@@ -333,7 +336,7 @@ impl<K: TreeKey> Join<K> {
 
     fn read_right(&mut self, number: usize, source: &mut impl Source<K>) {
         if self.left.last_scope() != Some(self.starts[number].0.scope()) {
-            // Nor has any later chunk rows of that scope.
+            // No later chunk has rows of that scope either.
             self.state = State::Left(self.number + 1);
             return;
         }
@@ -349,8 +352,8 @@ impl<K: TreeKey> Join<K> {
         self.state = walk.map_or_else(|| self.after(number), |walk| State::Across(walk, number));
     }
 
-    /// Whether the left chunk and the one with this number, which begins in its last scope, can
-    /// have a pair.
+    /// Whether the left chunk can have a pair with the chunk of this number, which begins in the
+    /// left one's last scope.
     fn can_meet(&self, number: usize) -> bool {
         let scope = self.starts[number].0.scope();
         let within =

@@ -1,14 +1,13 @@
-//! Two tries walked down together: which leaves can hold pairs that a table emits, and the pairs.
-//! Both tries are of one scope.
+//! Walks down two tries of one scope together, to find the pairs of keys that a table emits.
 //!
-//! The left trie is walked down depth first. Beside each of its nodes goes the list of those right
-//! nodes whose keys can be a pair with its own, made from the list of its parent. So at a left leaf
-//! the list is of right leaves, in the order of their keys, and neighbours among them are one run
-//! that the comparing kernel goes through at once.
+//! The left trie is walked down depth first. Each of its nodes has a list of the right nodes whose
+//! keys can be a pair with its own, derived from the list of its parent. At a left leaf, the list
+//! holds right leaves in the order of their keys. Adjacent ones form one run, which the kernel
+//! compares at once.
 //!
-//! What is not begun is a stack of [`Piece`]s. Each is worked off independently of the others, so
-//! several processes can share a walk: [`Walk::divide`] makes pieces of it, and a [`Walk`] of each
-//! process takes some.
+//! Work that has not begun is a stack of [`Piece`]s. They are independent of each other, so several
+//! processes can share a walk: [`Walk::divide`] makes pieces of it, and each process has a [`Walk`]
+//! of its own over some of them.
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ use crate::base::simd::pairs::{Candidates, Close, close_pairs};
 use crate::search::probe::Limit;
 use crate::search::{Plan, TreeKey};
 
-/// Two groups of rows within the distance: the numbers of their keys, and how far apart they are.
+/// Two groups of rows within the distance: the numbers of their keys, and their distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupPair {
     pub left: u32,
@@ -31,45 +30,45 @@ pub struct GroupPair {
 /// A part of a walk, by the numbers of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// The keys below a node of the left chunk with those below a node of the right one. Where a
-    /// chunk is joined with itself, each pair has the lesser key below the first node.
+    /// The keys below a node of the left chunk with those below a node of the right one. In a
+    /// self-join, the lesser key of a pair is below the first node.
     Nodes(u32, u32),
-    /// Each of these roots with itself: from the first number to the one before the second.
+    /// Each of the roots from the first number up to, but not including, the second, with itself.
     Roots(u32, u32),
 }
 
-/// How many comparisons a step makes before it returns: about a tenth of a millisecond. As many
-/// pairs it may find.
+/// The comparisons of a step, which take about a tenth of a millisecond. A step may find as many
+/// pairs.
 const STEP: u64 = 1 << 18;
-/// What looking at a node costs, counted in comparisons.
+/// The cost of examining a node, in comparisons.
 const VISIT: u64 = 20;
-/// The most entries of lists for each right node. Beyond, children share an ancestor's list: a trie
-/// can be so deep that lists of their own would take more memory than the tries. Unit tests share
-/// them always, and the tests of joins nearly never.
+/// The most entries of lists for each right node. Beyond that, children share an ancestor's list,
+/// because in a deep trie lists of their own could take more memory than the tries. Unit tests
+/// always share lists, and the integration tests of joins nearly never do.
 const ROOM: usize = if cfg!(test) { 0 } else { 2 };
-/// Pieces of nodes with fewer keys are not divided.
+/// Pieces with at most so many left keys are not divided.
 const SMALLEST_PIECE: usize = 256;
 
-/// A left node to be walked down, and where its list is.
+/// A left node to be walked down, and the range of its list in `Walk::lists`.
 ///
-/// Invariant: of the frames of a walk each list begins where an earlier frame's begins or behind
-/// it, and ends so too. What lies behind the last frame's list is of no use.
+/// Invariant: from frame to frame of a walk, neither the starts nor the ends of lists decrease.
+/// Entries behind the last frame's list are unused.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     node: u32,
     from: usize,
     to: usize,
     /// Whether the list is this node's own. Otherwise it is an ancestor's, and may have right nodes
-    /// that no key of this node can be a pair with.
+    /// without a possible pair.
     own: bool,
 }
 
 /// A join of a chunk with itself or with another, in progress.
 ///
-/// Of two chunks, only the last scope of the left one and the first of the right one can be the
-/// same, because the left one comes first in the table. Subtries whose prefixes differ too much for
-/// the table's limits are left out. The limits are those of [`Plan::probe`]: a pair that the table
-/// emits respects them, so nothing is missed.
+/// Two chunks can have only one scope in common, the last of the left one and the first of the
+/// right one, because the left one precedes the right one in the table. Subtries whose prefixes
+/// differ too much for the table's limits are left out. The limits are those of [`Plan::probe`]: a
+/// pair that the table emits respects them, so nothing is missed.
 pub struct Walk {
     plan: Plan,
     table: u32,
@@ -77,9 +76,9 @@ pub struct Walk {
     /// How two leaves' keys are compared.
     close: Close,
     with_itself: bool,
-    /// What is not begun, the next piece last.
+    /// Pieces that have not begun, the next one last.
     stack: Vec<Piece>,
-    /// What is left of the piece that is begun, the next frame last. The piece's right node.
+    /// The rest of the current piece, the next frame last, and the piece's right node.
     frames: Vec<Frame>,
     whole: u32,
     /// The lists of the frames.
@@ -87,13 +86,13 @@ pub struct Walk {
     /// The runs that a left leaf is compared with.
     runs: Vec<Range<u32>>,
     candidates: Candidates,
-    /// Pairs of keys that have been dealt with, and all that there are.
+    /// The number of pairs of keys that are done, and of all.
     done: f64,
     total: f64,
 }
 
 impl Walk {
-    /// A walk of nothing yet, for a table of keys of type `F`. `None` if the plan leaves the table
+    /// A walk without pieces, for a table of keys of type `F`. `None` if the plan leaves the table
     /// out.
     pub fn empty<F: Key>(plan: &Plan, table: u32, with_itself: bool) -> Option<Self> {
         Some(Self {
@@ -142,8 +141,8 @@ impl Walk {
         (&self.plan, self.table, self.with_itself)
     }
 
-    /// Goes on for a while, and appends what it finds. False at the end. The tries must be those
-    /// that the walk was begun with.
+    /// Continues for about [`STEP`] comparisons, and appends the pairs that it finds. False at the
+    /// end. The tries must be those that the walk began with.
     pub fn step<F: Key>(
         &mut self,
         left: Tries<'_, F>,
@@ -190,8 +189,8 @@ impl Walk {
         self.frames.push(Frame { node, from: 0, to: 1, own: self.with_itself && node == whole });
     }
 
-    /// Makes the list of a frame's node, and frames for its children or the comparisons of a leaf.
-    /// Returns how much work that was. If that is too much the rest is a frame again.
+    /// Makes the list of a frame's node, then frames for its children or the comparisons of a leaf.
+    /// Returns the work done, in comparisons. What is too much for a step becomes a frame again.
     #[inline(always)]
     fn walk_down<F: Key>(
         &mut self,
@@ -218,7 +217,8 @@ impl Walk {
                 (right, &right.nodes[x.child as usize + 1]),
             )
         {
-            // Each child is alone too: with small radii that is most of a walk.
+            // Neither child can have a pair with the other, so each is alone too. With small radii
+            // that is most of a walk.
             for node in [x.child + 1, x.child] {
                 let from = self.lists.len();
                 self.lists.push(node);
@@ -233,9 +233,9 @@ impl Walk {
         work
     }
 
-    /// Appends those of a list's right nodes, or of the nodes below them, that keys below a left
-    /// node can be a pair with. They are leaves, or agree in as many bits as the left node, which
-    /// is then no leaf. Returns how many were looked at.
+    /// Appends those right nodes of the frame's list, or nodes below them, whose keys can be a pair
+    /// with a key below `x`. Each is a leaf or, if `x` is no leaf, agrees in at least as many bits
+    /// as `x`. Returns the number of nodes examined.
     #[inline(always)]
     fn list<F: Key>(
         &mut self,
@@ -253,15 +253,15 @@ impl Walk {
             for place in from..to {
                 let number = self.lists[place];
                 let y = &right.nodes[number as usize];
-                // The nodes below one that can meet an ancestor are looked at without another look
-                // at it.
+                // A node of an ancestor's list was examined before, so its children are examined
+                // directly.
                 let (first, count) = if is_above(y) { (y.child, 2) } else { (number, 1) };
                 for number in first..first + count {
                     let y = &right.nodes[number as usize];
-                    // Each pair of one chunk is found from its lesser key.
+                    // In a self-join, each pair is found from its lesser key.
                     let before = self.with_itself && y.high <= x.low;
                     let meets = x.sides.can_pair(y.sides) & self.can_meet((left, x), (right, y));
-                    // Which nodes meet is hard to foresee, so no jump depends on it.
+                    // Whether nodes can have a pair is hard to predict, so no branch depends on it.
                     self.lists[length] = number;
                     length += usize::from(meets & !before);
                     again |= meets & !before & is_above(y);
@@ -270,7 +270,7 @@ impl Walk {
             }
             self.lists.truncate(length);
             if to > frame.to {
-                // What was looked at again gives way.
+                // Entries of the round before, whose children were examined, are dropped.
                 self.lists.drain(frame.to..to);
             }
             if !again {
@@ -280,9 +280,9 @@ impl Walk {
         }
     }
 
-    /// Takes all that is left of the walk, in about so many pieces or more if there is so much
-    /// work. A piece is at most a few times as long as the average one where keys are spread
-    /// evenly.
+    /// Takes all remaining work out of the walk, in `pieces` pieces or more if there is so much
+    /// work. Where keys are spread evenly, a piece takes at most a few times as long as the average
+    /// one.
     pub fn divide<F: Key>(
         &mut self,
         left: Tries<'_, F>,
@@ -329,7 +329,7 @@ impl Walk {
         self.stack.extend(pieces);
     }
 
-    /// Takes all that is left of the walk.
+    /// Takes all remaining work out of the walk.
     pub fn rest<F: Key>(&mut self, left: Tries<'_, F>, right: Tries<'_, F>) -> Vec<Piece> {
         let mut rest = std::mem::take(&mut self.stack);
         for Frame { node, from, to, own } in std::mem::take(&mut self.frames) {
@@ -337,7 +337,7 @@ impl Walk {
                 rest.push(Piece::Nodes(node, self.whole));
                 continue;
             }
-            // What is not in the list, or no longer, has been dealt with.
+            // Right nodes that are not in the list, or no longer, are done.
             let list = &self.lists[from..to];
             rest.extend(list.iter().map(|&other| Piece::Nodes(node, other)));
             let pairs = |y: u32| self.pairs(&left.nodes[node as usize], &right.nodes[y as usize]);
@@ -351,22 +351,22 @@ impl Walk {
         self.stack.is_empty() && self.frames.is_empty()
     }
 
-    /// The share of pairs of keys that has been dealt with, 0 to 1.
+    /// The share of pairs of keys that is done, 0 to 1.
     pub fn progress(&self) -> f64 {
         if self.total > 0.0 { self.done / self.total } else { 1.0 }
     }
 
-    /// Takes the number of pairs of keys that have been dealt with, to be added to another walk.
+    /// Takes the number of pairs of keys that are done, to be added to another walk.
     pub fn take_done(&mut self) -> f64 {
         std::mem::take(&mut self.done)
     }
 
-    /// Adds pairs of keys that another walk has dealt with.
+    /// Adds the number of pairs of keys that another walk has done.
     pub fn add_done(&mut self, done: f64) {
         self.done += done;
     }
 
-    /// How many pairs of keys below two nodes there are. In one chunk the lesser key of a pair is
+    /// The number of pairs of keys below two nodes. In a self-join, the lesser key of a pair is
     /// below the left node.
     #[inline(always)]
     fn pairs(&self, x: &Node, y: &Node) -> f64 {
@@ -394,7 +394,8 @@ impl Walk {
             return self.respects(difference & F::leading_mask(bits));
         }
         let difference = (x.top ^ y.top) & u64::leading_mask(bits);
-        // Maxima grow from limit to limit, so within the first one's bits it decides.
+        // Maxima do not decrease from limit to limit, so within the bits of the first limit it
+        // decides.
         let [first, ..] = self.limits;
         if bits <= first.bits {
             difference.count_ones() <= first.max
@@ -412,8 +413,8 @@ impl Walk {
         })
     }
 
-    /// Compares the keys of a left leaf with those of the leaves in its list, neighbours as one
-    /// run. Returns how much work that was. What is too much for a step is a frame again.
+    /// Compares the keys of a left leaf with those of the leaves in its list, adjacent ones as one
+    /// run. Returns the number of comparisons. What is too much for a step becomes a frame again.
     #[inline(always)]
     fn compare<F: Key>(
         &mut self,

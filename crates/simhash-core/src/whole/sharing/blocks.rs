@@ -1,15 +1,15 @@
-//! Places block by block: how many rows memory holds, and which blocks meet.
+//! Divides places into blocks whose keys fit in memory, and orders the joins of blocks.
 
 use std::ops::Range;
 
 use super::rows::Rows;
 use super::shared::{Builder, Full, Shared, is_shared};
 
-/// What reading the keys of a meeting is of its work, about.
+/// About the share of a meeting's work that is reading its keys.
 pub const READING: f64 = 0.25;
 
-/// The keys that rows of two blocks share with each other, or those of one. Only `wanted` places
-/// count.
+/// The keys that rows of a meeting's two blocks share with each other, or rows of its one block.
+/// Only `wanted` places count.
 pub fn shared(
     rows: &mut impl Rows,
     places: u32,
@@ -32,24 +32,24 @@ pub fn shared(
     if full { Err(Full) } else { Ok(builder.finish(least, split, &mut || rows.check())) }
 }
 
-/// The blocks of places: each is joined with those before it, and then with itself.
+/// Blocks of places. Each is joined with those before it, and then with itself.
 ///
-/// They begin as one. If memory does not hold its keys, all are so small that it holds those of
-/// any two.
+/// At first there is one block. If memory does not hold its keys, [`Blocks::divide`] makes blocks
+/// so small that it should hold those of any two.
 #[derive(Clone, Debug)]
 pub struct Blocks {
     places: u32,
     size: u32,
     /// All places below have been joined with each other.
     done: u32,
-    /// Of the block from `done` on: the places below have been joined with it.
+    /// The places below have been joined with the block that begins at `done`.
     joined: u32,
-    /// Where two tables are joined, places below are those of the first, which meet no other of
-    /// them, and those of the second do not meet each other.
+    /// In a join of two tables, the places below are those of the first. Places of one table are
+    /// not joined with each other.
     split: Option<u32>,
 }
 
-/// What is to be joined: a block with an earlier one, or with itself.
+/// A join of a block with an earlier one, or with itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
     pub first: Range<u32>,
@@ -67,7 +67,7 @@ impl Blocks {
         Self { places, size: places.max(1), done: split.unwrap_or(0), joined: 0, split }
     }
 
-    /// The next blocks that meet.
+    /// The next blocks to join.
     pub fn next(&self) -> Option<Meeting> {
         if self.done >= self.places {
             return None;
@@ -80,12 +80,12 @@ impl Blocks {
             second.clone()
         };
         Some(Meeting { first, second }).filter(|meeting| {
-            // A first table without rows.
+            // The first table has no rows.
             self.split.is_none() || !meeting.is_of_one()
         })
     }
 
-    /// These have met.
+    /// Records that a meeting is done.
     pub fn met(&mut self, meeting: &Meeting) {
         if !meeting.is_of_one() {
             self.joined = meeting.first.end;
@@ -95,9 +95,10 @@ impl Blocks {
         }
     }
 
-    /// One block was too large for so many bytes. `Err` if blocks are as small as they can be.
+    /// Makes blocks smaller, after a meeting took more than `memory` bytes. `Err` if they are as
+    /// small as they can be.
     pub fn divide(&mut self, bands: usize, memory: usize) -> Result<(), Full> {
-        // A posting, its share of a list's start, and the row's key.
+        // For each band a posting, its share of a list's start, and the row's key.
         let of_row = bands * 3 * size_of::<u32>();
         let size = u32::try_from(memory / (2 * of_row)).unwrap_or(u32::MAX).max(1);
         if size >= self.size {
@@ -107,7 +108,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// How much is done, of 1, if `within` is what is done of the next meeting.
+    /// The share of all work that is done, 0 to 1, if the share `within` of the next meeting is.
     pub fn share(&self, within: f64) -> f64 {
         let (places, done) = (f64::from(self.places), f64::from(self.done));
         let first = self.split.map_or(0.0, f64::from);

@@ -1,8 +1,8 @@
-//! Copies: rows of equal sets stand for each other.
+//! Folds copies: rows of equal sets form a class, which its first row represents.
 //!
-//! Rows of equal sets share every key, so rows that share every key are asked for their texts.
-//! Those of equal texts, by a hash of 128 bits, have equal sets. One of each text is cut, and those
-//! of equal sets, by a hash of 128 bits, are one class.
+//! Rows of equal sets share every key, so only the texts of rows that share every key are read.
+//! Rows of equal texts, by a hash of 128 bits, have equal sets. One row of each text is cut into
+//! shingles, and rows of equal sets, by a hash of 128 bits, form one class.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::shared::Shared;
 use crate::sets::shingles::ShingleSet;
 
-/// Rows by the sets that they have. The first row of a class stands for it.
+/// Rows classed by their sets. The first row of a class represents it.
 pub struct Classes {
     /// The first row of each row's class.
     first: Vec<u32>,
@@ -23,18 +23,18 @@ pub struct Classes {
     ranges: HashMap<u32, Range<usize>>,
 }
 
-/// A row, the class of equal keys that it is in, and the hash of its text.
+/// A row, the number of its class of equal keys, and the hash of its text or set.
 struct Copy {
     keys: usize,
     digest: u128,
     row: u32,
 }
 
-/// So many rows are expected at a time.
+/// The most rows that are announced together.
 const TOGETHER: usize = 1 << 14;
 
 impl Classes {
-    /// Folds rows of one side from `from` on. Rows that are not there are so for `comparer` too.
+    /// Folds the rows from `from` on, each side by itself. Records missing rows in `comparer`.
     pub fn new(
         shared: &Shared,
         bands: usize,
@@ -86,7 +86,7 @@ impl Classes {
         self.ranges.insert(*first, start..self.members.len());
     }
 
-    /// The row that stands for a row.
+    /// The row that represents a row.
     pub fn first(&self, row: u32) -> u32 {
         self.first[row as usize]
     }
@@ -95,7 +95,7 @@ impl Classes {
         self.first(row) == row
     }
 
-    /// The rows that a row stands for, in ascending order. Itself if it stands for no other.
+    /// The rows that the first row of a class represents, itself included, in ascending order.
     pub fn members(&self, first: u32) -> &[u32] {
         match self.ranges.get(&first) {
             Some(range) => &self.members[range.clone()],
@@ -104,7 +104,8 @@ impl Classes {
     }
 }
 
-/// The rows that share all keys of the law with others of their side, each with a number of these.
+/// The rows that share all keys of the law with others of their side, each with the number of its
+/// class of equal keys.
 fn rows_of_equal_keys(
     shared: &Shared,
     bands: usize,
@@ -113,7 +114,7 @@ fn rows_of_equal_keys(
 ) -> Vec<(usize, u32)> {
     let side = |row: u32| u64::from(shared.split().is_some_and(|split| row < split));
     let has_all = |row: u32| shared.keys(row).len() == bands;
-    // A third of the memory that a growing list would take.
+    // With its capacity known, the list takes a third of the memory of a growing one.
     let mut hashed = Vec::with_capacity((from..shared.len()).filter(|&row| has_all(row)).count());
     for row in from..shared.len() {
         let keys = shared.keys(row);
@@ -132,7 +133,7 @@ fn rows_of_equal_keys(
     let equal = hashed.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1);
     for (number, equal) in equal.enumerate() {
         let (keys, side_of_all) = (shared.keys(equal[0].1), side(equal[0].1));
-        // Others with the same hash, which are none, would not be folded.
+        // Rows with other keys but the same hash, practically impossible, are just not folded.
         let same =
             equal.iter().filter(|&&(_, row)| shared.keys(row) == keys && side(row) == side_of_all);
         alike.extend(same.map(|&(.., row)| (number, row)));
@@ -141,8 +142,8 @@ fn rows_of_equal_keys(
     alike
 }
 
-/// Gives rows of equal keys, sorted by the hashes of their texts, the hashes of their sets, if
-/// their texts differ. They are sorted again.
+/// Replaces the hashes of texts by those of sets in rows of equal keys, unless all their texts are
+/// equal. The rows must be sorted by hash, and are sorted again.
 fn join_equal_sets(
     copies: &mut [Copy],
     shared: &Shared,
@@ -155,7 +156,7 @@ fn join_equal_sets(
     for equal in copies.chunk_by_mut(|a, b| a.digest == b.digest) {
         rows.check();
         let row = equal[0].row;
-        // Whatever has no set is near to nothing, and a class of its own text.
+        // A row without a set is near no row, and keeps the hash of its text.
         if comparer.load(rows, row, shared.place(row))
             && let Some(digest) = comparer.set(row).map(ShingleSet::digest)
         {

@@ -1,4 +1,4 @@
-//! Clusters: rows that chains of pairs connect, or a kept row and those that it stands for.
+//! Clusters: rows that chains of pairs connect, or a kept row and the rows that it represents.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,24 +13,24 @@ use super::shared::{Candidate, Full, NONE};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     pub place: u32,
-    /// To the cluster's first row.
+    /// The similarity to the cluster's first row.
     pub similarity: f64,
 }
 
-/// The rows of a cluster, of which there are two or more. The first one represents it.
+/// The two or more rows of a cluster. The first one represents it.
 pub type Cluster = Vec<Member>;
 
 /// Clusters of two rows or more, in the order of their first rows.
 pub struct Clusters {
-    /// The places of the first row and of a member, ascending, and the similarity if it is known.
+    /// The places of a cluster's first row and of a member, ascending. The first row is a member.
     members: Vec<(u32, u32)>,
     cover: Option<Cover>,
     next: usize,
-    /// The members before this one were expected.
+    /// The members before this index were announced.
     expected: usize,
 }
 
-/// The clusters of a cover: each kept row with those that it stands for.
+/// The clusters of a cover: each kept row with the rows that it represents.
 pub fn star(cover: Cover, places: u32) -> Clusters {
     let kept = |place: u32| cover.kept(place).map(|(kept, _)| (kept, place));
     let mut members: Vec<(u32, u32)> = (0..places).filter_map(kept).collect();
@@ -45,7 +45,7 @@ pub fn star(cover: Cover, places: u32) -> Clusters {
 /// The clusters that chains of pairs connect.
 ///
 /// # Errors
-/// When not even the keys of two rows fit into so many bytes.
+/// When not even the keys of two rows fit into `memory` bytes.
 pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Result<Clusters, Full> {
     let mut cover = Cover::new(places);
     let mut unions = Unions::new(places);
@@ -56,7 +56,7 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
             blocks.divide(law.sketch.bands, memory)?;
             continue;
         };
-        // Most rows are near the one that stands for them, so most pairs are of one cluster then.
+        // The cover comes first, because afterwards most pairs are within one cluster.
         let mut looking = Looking::of_all(shared, law, memory, rows);
         looking.share = LOOKED_UP;
         looking.look_up(&mut cover, &blocks, rows);
@@ -73,14 +73,14 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
     Ok(unions.into_clusters(rows))
 }
 
-/// What share of the work is done when all rows are looked up among the kept ones, about.
+/// About the share of the work that is done when all rows are looked up among the kept ones.
 const LOOKED_UP: f64 = 0.6;
 
-/// So many pairs are compared together.
+/// The most pairs that are compared together.
 const TOGETHER: usize = 1 << 12;
 
-/// Unites clusters that pairs connect, of which no row stands for the other. Of two rows that are
-/// kept neither is near the other.
+/// Unites clusters that are connected by pairs in which neither row represents the other. Two kept
+/// rows are no such pair, because they are not near each other.
 fn unite_others(
     looking: &mut Looking,
     unions: &mut Unions,
@@ -112,7 +112,7 @@ fn unite_others(
         for &Candidate { row: other, keys } in &found {
             let across =
                 looking.shared.split().is_none_or(|split| (row < split) != (other < split));
-            // Of two rows that are not kept the first one finds the other.
+            // A pair of two rows that are not kept is found from the first one.
             let is_turn = is_kept[other as usize] || row < other;
             if across
                 && is_turn
@@ -149,7 +149,7 @@ fn unite_near(
     }
 }
 
-/// Disjoint sets of places. The least place of each stands for it.
+/// Disjoint sets of places. The least place of a set represents it.
 struct Unions(Vec<u32>);
 
 impl Unions {
@@ -160,7 +160,7 @@ impl Unions {
     fn find(&mut self, place: u32) -> u32 {
         let mut at = place;
         while self.0[at as usize] != at {
-            // Halves the way for the next one.
+            // Path halving.
             let parent = self.0[at as usize];
             self.0[at as usize] = self.0[parent as usize];
             at = parent;
@@ -218,7 +218,7 @@ impl Clusters {
     }
 }
 
-/// So many sets are wanted at a time.
+/// The most sets that are requested at a time.
 const WANTED: usize = 1 << 12;
 
 /// The members of a cluster, each compared with the first. Equal texts are compared once.

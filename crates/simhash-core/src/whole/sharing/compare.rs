@@ -1,4 +1,4 @@
-//! How similar two rows are: sets of shingles, which are kept while memory lasts.
+//! Compares rows by their sets of shingles, which are cached up to a limit of memory.
 
 use std::collections::VecDeque;
 
@@ -7,19 +7,19 @@ use crate::base::simd::prefetch::prefetch;
 use crate::sets::shingles::ShingleSet;
 use crate::sets::sketch;
 
-/// When texts are near-duplicates, by the keys of an index.
+/// The law by which texts are near-duplicates, as keys of an index can serve it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
     pub similarity: f64,
     /// The law of that similarity.
     pub sketch: sketch::Law,
-    /// Whether keys of the index are of as many components as the law's bands. Otherwise the keys
-    /// that two rows share do not tell in how many bands they agree.
+    /// Whether keys of the index have as many components as the law's bands. Otherwise the number
+    /// of keys that two rows share is not the number of bands in which they agree.
     pub is_of_bands: bool,
 }
 
 impl Law {
-    /// `None` if the similarity has no law, or the layout does not serve it.
+    /// `None` if the similarity has no law, or the layout does not support it.
     pub fn new(similarity: f64, layout: sketch::Layout) -> Option<Self> {
         let sketch = sketch::Law::of(similarity)?;
         (sketch.bands <= layout.bands && layout.rows <= sketch.rows).then_some(Self {
@@ -30,18 +30,19 @@ impl Law {
     }
 }
 
-/// Compares rows, by numbers from 0.
+/// Compares rows, which are numbered from 0, and caches their sets.
 pub struct Comparer {
     law: Law,
-    /// The sets that are kept. That of a row that is not there is empty.
+    /// The cached sets. The set of a missing row is empty.
     sets: Vec<Option<ShingleSet>>,
     /// A bit for each row, 1 if there is something in `sets`.
     known: Vec<u64>,
-    /// How many shingles a row has, as far as its set was ever read and all weigh the same; else 0.
+    /// The number of a row's shingles. 0 if its set was never read, or shingles have weights.
     sizes: Vec<u32>,
-    /// The rows whose sets are kept, in the order in which they were read.
+    /// The rows whose sets are cached, in the order in which they were read, and some forgotten
+    /// since.
     order: VecDeque<u32>,
-    /// The row whose set stays, whatever is read.
+    /// The row whose set is never evicted.
     pinned: u32,
     memory: usize,
     most_memory: usize,
@@ -55,8 +56,8 @@ impl Comparer {
         Self { law, sets, known, sizes, order, pinned: u32::MAX, memory: 0, most_memory }
     }
 
-    /// Has the sets of rows made, in the order of their addresses. `place` tells a row's place.
-    /// They are to be taken by [`Comparer::take_wanted`] of the round that is returned.
+    /// Requests the sets of rows, in the order of their addresses. `place` gives a row's place.
+    /// Returns the number of the round, for [`Comparer::take_wanted`].
     pub fn want(
         &self,
         rows: &mut impl Rows,
@@ -66,13 +67,13 @@ impl Comparer {
         wanted.retain(|&row| !self.is_known(row));
         wanted.sort_unstable_by_key(|&row| rows.address(place(row)));
         wanted.dedup();
-        // What is made while nobody takes it is in memory too.
+        // Sets that are made before they are taken need memory, too.
         let mean = self.memory / self.order.len().max(1);
         wanted.truncate(self.most_memory / (4 * mean.max(USUAL)));
         rows.want(wanted.iter().map(|&row| (row, place(row))).collect())
     }
 
-    /// Keeps the sets that are wanted in a round, as far as they fit into memory together.
+    /// Caches the sets of a round, as far as they fit together into half of the memory.
     pub fn take_wanted(&mut self, round: u32, rows: &mut impl Rows) {
         let mut budget = self.most_memory / 2;
         while let Some((row, set)) = rows.next_wanted(round) {
@@ -88,7 +89,7 @@ impl Comparer {
         }
     }
 
-    /// Whether a row's set is kept, or it is known not to be there.
+    /// Whether a row's set is cached, or the row is known to be missing.
     #[inline]
     pub fn is_known(&self, row: u32) -> bool {
         self.known[row as usize / 64] >> (row % 64) & 1 == 1
@@ -99,7 +100,7 @@ impl Comparer {
         *word = if is_known { *word | bit } else { *word & !bit };
     }
 
-    /// Reads a row's set, unless it is known. False if the row is not there.
+    /// Reads a row's set, unless it is known. False if the row is missing.
     pub fn load(&mut self, rows: &mut impl Rows, row: u32, place: u32) -> bool {
         match &self.sets[row as usize] {
             Some(set) => !set.is_empty(),
@@ -110,7 +111,7 @@ impl Comparer {
         }
     }
 
-    /// As [`Comparer::load`]. The set stays until another row's is pinned.
+    /// As [`Comparer::load`]. The set is not evicted until another row is pinned.
     pub fn pin(&mut self, rows: &mut impl Rows, row: u32, place: u32) -> bool {
         self.pinned = row;
         self.load(rows, row, place)
@@ -129,7 +130,7 @@ impl Comparer {
         self.memory += set.memory() + ENTRY;
         self.sets[row as usize] = Some(set);
         self.order.push_back(row);
-        // Never the one that was read right now.
+        // Evicts the oldest sets, but never the one just read.
         for _ in 1..self.order.len() {
             if self.memory <= self.most_memory {
                 break;
@@ -145,13 +146,13 @@ impl Comparer {
         true
     }
 
-    /// A row's set is not asked for again soon.
+    /// Drops a row's set, which is not needed again soon.
     pub fn forget(&mut self, row: u32) {
         if let Some(set) = self.sets[row as usize].take_if(|set| !set.is_empty()) {
             self.memory -= set.memory() + ENTRY;
             self.set_known(row, false);
         }
-        // Those forgotten before their turn would fill the queue.
+        // Rows that are forgotten before they are the oldest would fill the queue.
         if self.order.len() > 2 * self.sets.len() + 1024 {
             let is_kept =
                 |&row: &u32| self.sets[row as usize].as_ref().is_some_and(|set| !set.is_empty());
@@ -169,24 +170,25 @@ impl Comparer {
         self.sets[row as usize] = Some(ShingleSet::default());
     }
 
-    /// A row's set, if it is kept.
+    /// A row's set, if it is cached.
     pub fn set(&self, row: u32) -> Option<&ShingleSet> {
         self.sets[row as usize].as_ref()
     }
 
-    /// Whether two rows may be so similar, by the sizes of their sets. It reads nothing.
+    /// Whether two rows may be near-duplicates of similarity `least`, by the sizes of their sets
+    /// alone.
     pub fn may_be(&self, a: u32, b: u32, least: f64) -> bool {
         let (a, b) = (self.sizes[a as usize], self.sizes[b as usize]);
         let (less, more) = (f64::from(a.min(b)), f64::from(a.max(b)));
         less == 0.0 || less / more >= least.max(self.law.similarity)
     }
 
-    /// A row's set will soon be looked for, and then be read.
+    /// Prefetches the cache entry of a row, which is read soon.
     pub fn prefetch_place(&self, row: u32) {
         prefetch(&raw const self.sets[row as usize]);
     }
 
-    /// A row's set will soon be read.
+    /// Prefetches the set of a row, which is read soon.
     pub fn prefetch_set(&self, row: u32) {
         if let Some(set) = &self.sets[row as usize] {
             let hashes = set.hashes().as_ptr();
@@ -196,18 +198,19 @@ impl Comparer {
     }
 
     /// The similarity of two rows that share so many keys, if it is at least `least` and they are
-    /// near-duplicates. Both sets are kept.
+    /// near-duplicates. Both sets must be cached.
     pub fn near(&self, a: u32, b: u32, keys: u32, least: f64) -> Option<f64> {
         let (a, b) = (self.set(a)?, self.set(b)?);
         let similarity = a.near(b, least.max(self.law.similarity))?;
-        // Keys are hashes of bands, of about 27 bits. That two bands of a pair which do not agree
-        // have equal keys happens. That three have, for a pair that is near, does not.
+        // Keys are hashes of bands, of about 27 bits. Two keys of a near pair may be equal by
+        // accident. Three are not, in practice. So with two keys more than the law requires, enough
+        // bands agree.
         let is_sure = self.law.is_of_bands && keys as usize > self.law.sketch.shared + 1;
         (is_sure || self.law.sketch.holds_for(a, b)).then_some(similarity)
     }
 }
 
-/// What a set takes beside its shingles, about.
+/// About the bytes of a cached set beside its shingles.
 const ENTRY: usize = 32;
-/// The bytes of a set, if nothing is known, and the least that is expected.
+/// The least bytes to expect of a set, also while none is cached.
 const USUAL: usize = 512;

@@ -1,9 +1,9 @@
-//! The cover in order: which rows stay, and which row stands for each of the others.
+//! The cover in order: which rows are kept, and which kept row represents each of the others.
 //!
-//! Rows are taken by their places. One that is near no row kept before it is kept. So the outcome
-//! is that of inserting them in this order under a constraint, ON CONFLICT DO NOTHING: no kept row
-//! is near another, and no other row is far from the one that stands for it. A row is looked up
-//! among the kept ones only.
+//! Rows are taken in the order of their places. A row near no row kept before it is kept. The
+//! result is that of inserting the rows in this order under a constraint, with ON CONFLICT DO
+//! NOTHING: no kept row is near another, and every other row is near the one that represents it. A
+//! row is looked up among the kept rows only.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use super::compare::{Comparer, Law};
 use super::rows::Rows;
 use super::shared::{Candidate, Full, Shared};
 
-/// What became of rows, by their places.
+/// The decision about each row, by its place.
 pub struct Cover {
-    /// The place of the row that stands for each, or a mark.
+    /// The place of the row that represents each, or [`KEPT`] or [`GONE`].
     kept: Vec<u32>,
     similarity: Vec<f64>,
 }
 
-/// No row stands for it: it is kept.
+/// The row is kept, or not decided yet.
 const KEPT: u32 = u32::MAX;
-/// It was found to be no row.
+/// The row was found to be missing.
 const GONE: u32 = u32::MAX - 1;
 
 impl Cover {
@@ -31,8 +31,8 @@ impl Cover {
         Self { kept: vec![KEPT; places as usize], similarity: vec![0.0; places as usize] }
     }
 
-    /// The row that stands for a row, and how similar it is: the most similar one of those kept
-    /// before it, the first of these. `None` for a row that is kept.
+    /// The row that represents a row, and their similarity: the first of the most similar rows kept
+    /// before it. `None` for a row that is kept or missing.
     pub fn kept(&self, place: u32) -> Option<(u32, f64)> {
         let kept = self.kept[place as usize];
         (kept < GONE).then(|| (kept, self.similarity[place as usize]))
@@ -55,14 +55,14 @@ impl Cover {
     }
 }
 
-/// The place of the row that stands for another, and how similar it is.
+/// The place of the row that represents another, or a mark, and their similarity.
 type Best = (u32, f64);
 
-/// The cover of places below `places`. With `split`, those below it all are kept, and stand for
-/// those from it on, which stand for none.
+/// The cover of places below `places`. With `split`, all places below it are kept. They represent
+/// places from it on, and those represent none.
 ///
 /// # Errors
-/// When not even the keys of two rows fit into so many bytes.
+/// When not even the keys of two rows fit into `memory` bytes.
 pub fn cover(
     rows: &mut impl Rows,
     places: u32,
@@ -92,11 +92,11 @@ pub(super) struct Looking {
     pub comparer: Comparer,
     pub classes: Classes,
     law: Law,
-    /// Of a class whose first row is not kept: the row before which all kept rows have been looked
-    /// at, and the best of them.
+    /// For a class whose first row is not kept: the row before which all kept rows were considered,
+    /// and the best of them.
     known: HashMap<u32, (u32, Best)>,
     candidates: Vec<Candidate>,
-    /// What share of the meeting's work is done when all rows are looked up.
+    /// The share of the meeting's work that is done when all rows are looked up.
     pub share: f64,
 }
 
@@ -104,11 +104,11 @@ pub(super) struct Looking {
 #[derive(Default)]
 struct Batch {
     rows: Range<u32>,
-    /// The candidates of each among the rows before `since`, one row's after the other's.
+    /// The candidates of each row among the rows before `since`, concatenated.
     early: Vec<Candidate>,
     starts: Vec<usize>,
     since: u32,
-    /// In which the sets of both are wanted.
+    /// The round in which the sets of rows and candidates are requested.
     round: u32,
 }
 
@@ -121,9 +121,9 @@ impl Batch {
     }
 }
 
-/// How many rows are looked up together.
+/// The most rows that are looked up together.
 const BATCH: u32 = if cfg!(test) { 16 } else { 1 << 11 };
-/// Fewer are where they have so many candidates.
+/// A batch with so many candidates takes no more rows.
 const MOST: usize = if cfg!(test) { 40 } else { 1 << 16 };
 
 impl Looking {
@@ -135,29 +135,29 @@ impl Looking {
         split: Option<u32>,
         rows: &mut impl Rows,
     ) -> Self {
-        // What keys leave of their half is for sets too.
+        // Memory that keys do not take of their half is for sets, too.
         let for_sets = (2 * memory).saturating_sub(shared.memory());
         let mut comparer = Comparer::new(law, shared.len(), for_sets);
-        // Rows kept before differ from each other.
+        // The rows of an earlier block are kept ones, which differ from each other.
         let from = if split.is_some() { 0 } else { shared.split().unwrap_or(0) };
         let classes = Classes::new(&shared, law.sketch.bands, from, rows, &mut comparer);
         let (known, candidates) = Default::default();
         Self { shared, comparer, classes, law, known, candidates, share: 1.0 }
     }
 
-    /// As [`Looking::new`], where the rows of an earlier block are all there.
+    /// As [`Looking::new`], with all rows of an earlier block, and not only the kept ones.
     pub fn of_all(shared: Shared, law: Law, memory: usize, rows: &mut impl Rows) -> Self {
         Self::new(shared, law, memory, Some(0), rows)
     }
 
-    /// From now on a row is found, if it is the first of its class.
+    /// Makes a row a possible candidate, if it is the first of its class and not missing.
     pub fn answer(&mut self, row: u32) {
         if self.classes.is_first(row) && !self.comparer.is_gone(row) {
             self.shared.answer(row);
         }
     }
 
-    /// Has the sets of rows made. Returns the number of the round.
+    /// Requests the sets of rows. Returns the number of the round.
     fn want(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) -> u32 {
         let shared = &self.shared;
         self.comparer.want(rows, |row| shared.place(row), wanted)
@@ -169,14 +169,15 @@ impl Looking {
         self.comparer.take_wanted(round, rows);
     }
 
-    /// Reads the sets of the classes whose first rows are among these.
+    /// Reads the sets of those rows that are the first of their classes.
     pub fn read_ahead(&mut self, of: Range<u32>, rows: &mut impl Rows) {
         let mut wanted = of.filter(|&row| self.classes.is_first(row)).collect();
         self.read(&mut wanted, rows);
     }
 
-    /// Calls `near` with each candidate of a row that is a near-duplicate, and how similar it is:
-    /// at least what `near` said last. False if the row turns out not to be there.
+    /// Calls `near` with each candidate that is a near-duplicate of a row, and their similarity.
+    /// From then on, only candidates at least as similar as `near` returned count. False if the row
+    /// turns out to be missing.
     pub fn each_near(
         &mut self,
         row: u32,
@@ -200,7 +201,7 @@ impl Looking {
             let other = candidate.row;
             if comparer.may_be(row, other, least)
                 && comparer.load(rows, other, shared.place(other))
-                // That of the other may be known for the first time.
+                // The size of the other set may be known only now.
                 && comparer.may_be(row, other, least)
                 && let Some(similarity) = comparer.near(row, other, candidate.keys, least)
             {
@@ -220,9 +221,10 @@ impl Looking {
         found
     }
 
-    /// Looks all rows up, in order. Rows of an earlier block answer if they are kept.
+    /// Looks all rows up, in order. Rows of an earlier block are possible candidates if they are
+    /// kept.
     ///
-    /// The texts of a batch are read while the batch before is looked up.
+    /// The texts of a batch are read while the previous batch is looked up.
     pub fn look_up(&mut self, cover: &mut Cover, blocks: &Blocks, rows: &mut impl Rows) {
         let first = self.shared.split().unwrap_or(0);
         for row in 0..first {
@@ -247,9 +249,9 @@ impl Looking {
         rows.want_no_more(batch.round);
     }
 
-    /// Looks the next rows up, from `first` on, among those that are kept by now, which are before
-    /// `since`, and has the texts of both read, and of those that may find each other. Texts
-    /// without candidates are not read.
+    /// Prepares a batch of rows from `first` on. Finds their candidates among the rows before
+    /// `since`, which are decided, and requests the sets of both. Requests the sets of rows of the
+    /// batch that may be candidates of each other, too. Rows without candidates are not read.
     fn prepare(&mut self, first: u32, since: u32, cover: &Cover, rows: &mut impl Rows) -> Batch {
         let end = self.shared.len().min(first.saturating_add(BATCH));
         let mut batch = Batch { rows: first..first, since, ..Batch::default() };
@@ -269,7 +271,7 @@ impl Looking {
             let class = self.classes.first(row);
             let from = match self.known.get(&class) {
                 Some(&(since, _)) => since,
-                // A copy of a kept row, or of one from `since` on.
+                // A copy of a kept row, or of a row from `since` on, which is not decided yet.
                 None if class != row => continue,
                 None => 0,
             };
@@ -291,7 +293,7 @@ impl Looking {
         batch
     }
 
-    /// Looks a row up, and keeps it if none is near.
+    /// Looks a row up, and keeps it if no kept row is near.
     fn take(&mut self, row: u32, batch: &Batch, cover: &mut Cover, rows: &mut impl Rows) {
         let (place, class) = (self.shared.place(row), self.classes.first(row));
         if self.comparer.is_gone(row) {
@@ -326,7 +328,7 @@ impl Looking {
         }
     }
 
-    /// The most similar one of the candidates and `best`, or that the row is gone.
+    /// The most similar one of the candidates and `best`, or [`GONE`] if the row is missing.
     fn best_of(
         &mut self,
         row: u32,

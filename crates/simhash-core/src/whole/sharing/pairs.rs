@@ -6,8 +6,8 @@ use super::cover::Looking;
 use super::rows::Rows;
 use super::shared::{Candidate, Full};
 
-/// Two classes of rows of equal sets: each row of one is near each of the other. Or one class, of
-/// which any two rows are.
+/// Two classes of rows of equal sets: each row of one is near each of the other. Or one class
+/// twice: any two of its rows are near each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Same {
     pub first: u32,
@@ -22,18 +22,19 @@ pub struct Pairs {
     memory: usize,
     blocks: Blocks,
     meeting: Option<(Meeting, Looking)>,
-    /// The next row that is looked up, and how many are at a time.
+    /// The next row that is looked up, and the number of rows of the next batch.
     next: u32,
     batch: u32,
     candidates: Vec<Candidate>,
 }
 
-/// So many rows are looked up first: few, so that a LIMIT is served soon.
+/// The rows of the first batch: few, so that a query with a LIMIT ends soon.
 const FIRST_BATCH: u32 = 64;
 const LARGEST_BATCH: u32 = 1 << 12;
 
 impl Pairs {
-    /// All pairs of places below `places`. With `split`, of one below it and one from it on.
+    /// All pairs of places below `places`. With `split`, only those of a place below it and a place
+    /// from it on.
     pub fn new(places: u32, split: Option<u32>, law: Law, memory: usize) -> Self {
         Self {
             law,
@@ -47,8 +48,8 @@ impl Pairs {
         }
     }
 
-    /// Puts the next pairs into `found`. Their rows are those of [`Pairs::places`] until the next
-    /// call. False at the end.
+    /// Puts the next pairs into `found`. Until the next call, [`Pairs::places`] gives the places of
+    /// their rows. False at the end.
     ///
     /// # Errors
     /// When not even the keys of two rows fit into memory.
@@ -67,14 +68,14 @@ impl Pairs {
         Ok(true)
     }
 
-    /// The places of the rows that a row of a pair stands for, ascending.
+    /// The places of the rows that a row of a pair represents, ascending.
     pub fn places(&self, row: u32) -> impl Iterator<Item = u32> + '_ {
         self.meeting.iter().flat_map(move |(_, looking)| {
             looking.classes.members(row).iter().map(|&row| looking.shared.place(row))
         })
     }
 
-    /// Sees to it that there are rows to look up.
+    /// Begins the next meeting if the current one has no more rows to look up. False at the end.
     fn meet(&mut self, rows: &mut impl Rows) -> Result<bool, Full> {
         loop {
             if let Some((meeting, looking)) = &self.meeting {

@@ -1,37 +1,37 @@
-//! Which rows share which keys, and who is a candidate for whom.
+//! Which rows share which keys, and which rows are candidates of each other.
 
 use std::ops::Range;
 
 use crate::base::simd::prefetch::prefetch;
 
-/// Memory is full: fewer rows have to be taken at a time.
+/// Memory is full: fewer rows must be taken at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// No number.
+/// The number that no row or cluster has.
 pub const NONE: u32 = u32::MAX;
 
-/// Of each key that several rows have, these rows. Grows key by key.
+/// Collects, key by key, the rows of each key that several rows have.
 pub struct Builder {
-    /// The places of all keys, one key after the other, and where each key's begin.
+    /// The places of the rows of all keys, concatenated, and where each key's begin.
     rows: Vec<u32>,
     starts: Vec<u32>,
-    /// How many such keys a place has.
+    /// The number of such keys that a place has, at most 255.
     degrees: Vec<u8>,
     memory: usize,
 }
 
 impl Builder {
-    /// For places below `places`.
+    /// For places below `places`, in at most `memory` bytes.
     pub fn new(places: usize, memory: usize) -> Self {
         Self { rows: Vec::new(), starts: vec![0], degrees: vec![0; places], memory }
     }
 
-    /// Adds the rows of a key. They are two or more.
+    /// Adds the two or more rows of a key.
     pub fn push(&mut self, rows: &mut [u32]) -> Result<(), Full> {
         rows.sort_unstable();
         self.rows.extend_from_slice(rows);
-        // A row's keys are stored as the keys' rows are.
+        // Twice, because [`Builder::finish`] stores the keys of each row as well.
         let bytes = 2 * size_of::<u32>() * (self.rows.len() + self.starts.len());
         if bytes > self.memory || self.rows.len() >= NONE as usize {
             return Err(Full);
@@ -44,8 +44,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Leaves out rows with fewer than `least` keys in common with others, and then keys that are
-    /// those of one row. With `split`, a key has rows of both sides.
+    /// Leaves out rows with fewer than `least` keys in common with others, and keys that are then
+    /// of one row only, until all have enough. With `split`, a key must have rows of both sides.
     pub fn finish(mut self, least: usize, split: Option<u32>, check: &mut dyn FnMut()) -> Shared {
         while self.thin_out(least, split, check) {}
         let mut local = vec![NONE; self.degrees.len()];
@@ -94,7 +94,8 @@ impl Builder {
         }
     }
 
-    /// False if all rows have keys enough.
+    /// Removes rows with too few keys, and keys that are then not shared. False if all rows have
+    /// enough keys.
     fn thin_out(&mut self, least: usize, split: Option<u32>, check: &mut dyn FnMut()) -> bool {
         let few = |degree: u8| degree > 0 && usize::from(degree) < least;
         if !self.degrees.iter().any(|&degree| few(degree)) {
@@ -133,7 +134,7 @@ impl Builder {
     }
 }
 
-/// Whether rows, in ascending order, can make pairs.
+/// Whether the rows of a key, in ascending order, have a pair.
 pub fn is_shared(rows: &[u32], split: Option<u32>) -> bool {
     match (rows, split) {
         ([first, .., last], Some(split)) => *first < split && *last >= split,
@@ -141,28 +142,30 @@ pub fn is_shared(rows: &[u32], split: Option<u32>) -> bool {
     }
 }
 
-/// Rows that have keys in common with others, by numbers of their own that ascend with their
-/// places.
+/// Rows that have keys in common with others, numbered in the order of their places.
 ///
-/// Invariants: a row's keys ascend, and so do a key's rows.
+/// Invariants: a row's keys ascend, and so do the rows that a key's list finds, until
+/// [`Shared::arrange`].
 pub struct Shared {
     /// The place of each row.
     places: Vec<u32>,
-    /// Each row's keys.
+    /// The keys of all rows, concatenated, and where each row's begin.
     starts: Vec<u32>,
     keys: Vec<u32>,
-    /// The keys' rows, and each key's list of them, and where the last one ends.
+    /// The rows of all keys, concatenated, and the list of each key. One more list marks the end.
     rows: Vec<u32>,
     lists: Vec<List>,
-    /// Which keys have rows that are found since the last batch of rows began, and the one before.
+    /// The keys to which [`Shared::answer`] has added rows in the current batch, and in the one
+    /// before.
     late: [Filter; 2],
-    /// Which keys rows of a batch have, and which several of them have.
+    /// The keys that rows of a batch have, and those that several of them have.
     met: [Filter; 2],
     /// Rows below this number are of the first side.
     split: Option<u32>,
-    /// How many keys a candidate shares at least.
+    /// The least number of keys that a candidate shares.
     least: u32,
-    /// For each row how many keys it was met in, and the rows for which that is not 0.
+    /// While a row is looked up: in how many of its keys each row was found, and the rows for which
+    /// that is not 0.
     counts: Vec<u8>,
     touched: Vec<u32>,
 }
@@ -171,7 +174,7 @@ pub struct Shared {
 #[derive(Clone, Copy, Debug)]
 struct List {
     start: u32,
-    /// So many of them, the first ones, are found by [`Shared::candidates`].
+    /// The number of them, from the first on, that [`Shared::candidates`] finds.
     answering: u32,
 }
 
@@ -185,11 +188,11 @@ impl List {
     }
 }
 
-/// A set of keys that may have more than were put into it.
+/// A set of keys that may report keys that were not inserted.
 struct Filter(Vec<u64>);
 
 impl Filter {
-    /// Of 128 kB, which stays in the processor's caches. A batch fills a fourteenth of it.
+    /// 128 kB, which stay in the processor's caches. A batch fills a fourteenth of it.
     const BITS: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
     fn new() -> Self {
@@ -217,12 +220,12 @@ impl Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
     pub row: u32,
-    /// How many keys they share.
+    /// The number of keys that they share.
     pub keys: u32,
 }
 
 impl Shared {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
     }
@@ -247,9 +250,9 @@ impl Shared {
         &self.keys[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
-    /// Prepares for [`Shared::of_others`]: each key has its rows again, in the order of their
-    /// clusters. Left out are rows without a cluster, which is [`NONE`], and keys of one cluster
-    /// only, or of kept rows only.
+    /// Prepares for [`Shared::of_others`]: each key lists its rows again, in the order of their
+    /// clusters. Rows without a cluster ([`NONE`]) are left out, and so are keys of one cluster
+    /// only or of kept rows only.
     pub fn arrange(
         &mut self,
         clusters: &[u32],
@@ -301,8 +304,8 @@ impl Shared {
         found.sort_unstable();
     }
 
-    /// From now on a row is found. Rows are to be added in ascending order, each when all before it
-    /// have been dealt with: it takes the place of a row of the list that nobody asks for again.
+    /// Makes a row a possible candidate. Rows must be added in ascending order: each overwrites an
+    /// entry of the list that is not read again.
     pub fn answer(&mut self, row: u32) {
         for i in self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize {
             let key = self.keys[i];
@@ -313,14 +316,14 @@ impl Shared {
         }
     }
 
-    /// A batch of rows begins.
+    /// Begins a batch of rows.
     pub fn begin_batch(&mut self) {
         self.late.swap(0, 1);
         self.late[0].clear();
     }
 
-    /// As [`Shared::candidates`], if all rows from `from` on that are found are so since this batch
-    /// began, or the one before.
+    /// As [`Shared::candidates`], if all possible candidates from `from` on were added in this
+    /// batch or in the one before.
     pub fn late(&mut self, row: u32, from: u32, found: &mut Vec<Candidate>) {
         let late = |&&key: &&u32| self.late.iter().any(|late| late.may_have(key));
         if self.keys(row).iter().filter(late).count() < self.least as usize {
@@ -330,7 +333,8 @@ impl Shared {
         }
     }
 
-    /// Appends those of some rows that share enough keys with others of them, and perhaps more.
+    /// Appends those of some rows that share enough keys with others of them, and possibly more
+    /// rows.
     pub fn candidates_within(&mut self, rows: Range<u32>, found: &mut Vec<u32>) {
         let [once, again] = &mut self.met;
         once.clear();
@@ -349,14 +353,14 @@ impl Shared {
         found.extend(rows.filter(|row| shared(row) >= self.least as usize));
     }
 
-    /// The lists of a row's keys will soon be looked for.
+    /// Prefetches the positions of the lists of a row's keys.
     pub fn prefetch_keys(&self, row: u32) {
         for &key in self.keys(row) {
             prefetch(&raw const self.lists[key as usize]);
         }
     }
 
-    /// The lists of a row's keys will soon be read.
+    /// Prefetches the lists of a row's keys.
     pub fn prefetch_lists(&self, row: u32) {
         for &key in self.keys(row) {
             let list = self.lists[key as usize];
@@ -366,8 +370,8 @@ impl Shared {
         }
     }
 
-    /// Puts the rows that are found and share enough keys with a row into `found`, in ascending
-    /// order. Those before `from` are left out, and the row itself.
+    /// Puts the added rows that share enough keys with a row into `found`, in ascending order. Rows
+    /// before `from` and the row itself are left out.
     pub fn candidates(&mut self, row: u32, from: u32, found: &mut Vec<Candidate>) {
         found.clear();
         let keys = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
@@ -409,9 +413,9 @@ impl Shared {
         found.sort_unstable();
     }
 
-    /// A length of lists, so that fewer than `least` of these keys have lists of that length or
-    /// longer: whoever shares `least` keys stands in one of the others. 0 if that would leave out
-    /// none.
+    /// A length such that fewer than `least` of these keys have lists of that length or longer. A
+    /// row that shares `least` keys is then in one of the shorter lists. 0 if leaving out the
+    /// longer ones does not pay.
     fn longest(&self, keys: Range<usize>) -> u32 {
         let mut lengths = [0u32; 64];
         let count = keys.len().min(lengths.len());
@@ -422,11 +426,13 @@ impl Shared {
             *length = self.lists[key as usize].answering;
         }
         let lengths = &mut lengths[..count];
-        // The list in this place of the descending order is not left out, nor any as long.
+        // The list at this place, the `least`-th longest, is not left out, and neither is any as
+        // long.
         let place = count - self.least as usize;
         let (shorter, &mut kept, longer) = lengths.select_nth_unstable(place);
         let sum = |lengths: &[u32]| lengths.iter().map(|&length| length as usize).sum::<usize>();
-        // Whoever stands in the others is looked at again, which is dearer than to count.
+        // For each row in the remaining lists, all shared keys are counted anew, which costs more
+        // than an entry of a list.
         let pays = sum(longer) > DEARER * (sum(shorter) + kept as usize);
         if pays { kept + 1 } else { 0 }
     }
@@ -444,12 +450,12 @@ impl Shared {
     }
 }
 
-/// Lists of so many rows together are read whole.
+/// Lists of up to so many rows together are read whole.
 const LONG: usize = if cfg!(test) { 16 } else { 256 };
-/// To count the keys that two rows share takes as long as to read so many rows of lists.
+/// Counting the keys that two rows share takes as long as reading so many entries of lists.
 const DEARER: usize = if cfg!(test) { 1 } else { 16 };
 
-/// How many numbers two ascending lists have in common.
+/// The number of common elements of two ascending lists.
 fn common(mut a: &[u32], mut b: &[u32]) -> u32 {
     let mut common = 0;
     while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {

@@ -1,4 +1,4 @@
-//! Against the definitions, by comparing each text with each.
+//! Tests against the definitions, by comparing every text with every other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,11 @@ use crate::sets::shingles::ShingleSet;
 use crate::sets::sketch::{Layout, Sketch, Sketcher, near};
 use crate::sketches::simhash::Simhasher;
 
-/// Rows of texts, by their places. A text that is None is of a row that is gone.
+/// Rows of texts, by their places. The text of a missing row is `None`.
 struct Texts {
     texts: Vec<Option<String>>,
     scopes: Vec<u8>,
-    /// As if all were there, as an index has them.
+    /// Of missing rows, too, as an index has them.
     sketches: Vec<Option<Sketch>>,
     sketcher: Sketcher,
     layout: Layout,
@@ -109,7 +109,7 @@ impl Rows for Texts {
     }
 
     fn next_wanted(&mut self, round: u32) -> Option<(u32, Option<ShingleSet>)> {
-        // In another order than they are wanted in, as if others had made them.
+        // In another order than requested, as if workers had made them.
         let wanted = self.wanted.get_mut(&round)?;
         let at = wanted.len() / 2;
         if wanted.is_empty() {
@@ -131,8 +131,8 @@ impl Rows for Texts {
     fn check(&mut self) {}
 }
 
-/// Texts that are near each other in families, in chains, as copies, and in other words of the same
-/// set; and some of other kinds.
+/// Texts that are near each other in families, in chains, as copies, and as different texts of
+/// equal sets; and some of other kinds.
 fn texts(random: &mut SplitMix64, count: usize) -> Vec<String> {
     let mut texts: Vec<String> = vec![String::new(), "...".into()];
     while texts.len() < count {
@@ -176,7 +176,7 @@ fn case(seed: u64, count: usize, layout: f64, law: f64) -> Texts {
     Texts::new(texts, &gone, scopes, layout, law)
 }
 
-/// The similarity that an index is made for, and that which is asked for.
+/// The similarity that an index is made for, and that of the law.
 const LAWS: [(f64, f64); 8] = [
     (0.5, 0.5),
     (0.5, 0.6),
@@ -187,7 +187,7 @@ const LAWS: [(f64, f64); 8] = [
     (0.3, 0.7),
     (0.8, 0.8),
 ];
-/// Bytes of memory: with the least, places are in blocks.
+/// Bytes of memory: with the least, places are divided into blocks.
 const MEMORY: [usize; 3] = [1 << 26, 60_000, 9_000];
 
 fn cases(mut each: impl FnMut(&mut Texts, f64, usize)) {
@@ -199,7 +199,7 @@ fn cases(mut each: impl FnMut(&mut Texts, f64, usize)) {
     }
 }
 
-/// By the definition: each row, with the one that stands for it.
+/// The cover by definition: for each row, the one that represents it.
 fn expected_cover(rows: &Texts, similarity: f64, split: Option<u32>) -> Vec<Option<(u32, f64)>> {
     let mut kept: Vec<u32> = (0..split.unwrap_or(0)).collect();
     let mut result = vec![None; kept.len()];

@@ -4,8 +4,8 @@ use crate::base::key::Key;
 
 /// Counts the distances of all pairs of a sample. `check` is called about every 10 microseconds.
 pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64> {
-    // Two counters for each distance: two pairs in a row often have the same one, and need not wait
-    // for each other.
+    // Two counters for each distance: consecutive pairs often have the same distance, and would
+    // wait for each other.
     let mut counts = vec![[0u64; 2]; F::BITS as usize + 1];
     for (i, a) in sample.iter().enumerate() {
         let mut pairs = sample[..i].chunks_exact(2);
@@ -21,7 +21,7 @@ pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64>
     counts.iter().map(|[a, b]| a + b).collect()
 }
 
-/// The probability of every distance between two rows that have nothing to do with each other.
+/// The probability of every distance between two unrelated rows.
 #[derive(Debug, Clone)]
 pub struct Chance {
     at: Vec<f64>,
@@ -43,14 +43,15 @@ impl Seen {
     }
 }
 
-/// Fewer pairs than this, which a hundred rows have, do not tell a curve from a line.
+/// With fewer pairs than this, about those of a hundred rows, no parabola is fitted.
 const MANY: f64 = 5000.0;
 /// Fewer pairs than this at a distance say too little about its probability for a fit.
 const FEW: f64 = 8.0;
 /// The share by which counts may exceed a fit.
 const TOLERANCE: f64 = 0.1;
-/// Counts may exceed the fit by this many roots of what is expected as well, and by the slack. That
-/// is 2.5 standard deviations and one pair, where both rows of a pair may have counted it.
+/// In addition, counts may exceed the fit by this many square roots of the expected count, and by
+/// the slack. Both rows of a pair may have counted it, so that is 2.5 standard deviations and one
+/// pair.
 pub(super) const DEVIATIONS: f64 = 3.5;
 pub(super) const SLACK: f64 = 3.0;
 /// The relative error of the model itself, so that millions of pairs in the middle do not outweigh
@@ -58,18 +59,18 @@ pub(super) const SLACK: f64 = 3.0;
 const MODEL_ERROR: f64 = 0.05;
 
 impl Chance {
-    /// The distribution by the distances of random pairs alone.
+    /// The distribution from the distances of random pairs alone.
     pub fn of_pairs(bits: u32, pairs: &[u64]) -> Self {
         Self::of_neighbours(bits, pairs, &[], 0.0)
     }
 
-    /// The distribution by the distances of neighbours, counted among `among` pairs, where they
-    /// were looked for, and by those of random pairs beyond.
+    /// The distribution from the distances of neighbours, counted among `among` pairs, as far as
+    /// neighbours were searched for, and from those of random pairs beyond.
     pub(super) fn of_neighbours(bits: u32, pairs: &[u64], near: &[u64], among: f64) -> Self {
         Self::fit(bits, &seen(bits, pairs, near, among))
     }
 
-    /// How many of `rows` rows are within a distance of one of them by chance.
+    /// The number of `rows` rows that are within a distance of one of them by chance.
     pub fn neighbours(&self, distance: u32, rows: u64) -> f64 {
         let within: f64 = self.at.iter().take(distance as usize + 1).sum();
         within.min(1.0) * rows.saturating_sub(1) as f64
@@ -96,7 +97,7 @@ impl Chance {
         };
         let median = quantile(0.5);
         if all <= 0.0 || median < width / 8 {
-            // There is nothing to go by, or all pairs may be copies.
+            // Nothing was counted, or all pairs may be copies.
             return Self::binomial(&ln_choose, 0.5);
         }
         if seen[width].among < MANY {
@@ -137,8 +138,8 @@ impl Chance {
         Self { at: fitted.unwrap_or_default(), from }
     }
 
-    /// The distribution of bits that differ independently, each with this probability. Nothing was
-    /// measured that follows it.
+    /// The distribution of bits that differ independently, each with this probability. No counts
+    /// were compared with it.
     fn binomial(ln_choose: &[f64], p: f64) -> Self {
         let width = ln_choose.len() - 1;
         let p = p.clamp(0.125, 0.875);
@@ -148,13 +149,13 @@ impl Chance {
     }
 }
 
-/// Where the distances within clusters end and those of other rows begin. Clusters may be so large
-/// that their pairs make a hill of their own, with its top within 3/16 of the width. Then it is the
-/// lowest place between that hill and a later one. Otherwise it is 0.
+/// The distance at which pairs within clusters end and those of other rows begin. The pairs of
+/// large clusters make a hill of their own, with its top within 3/16 of the width. Then this is the
+/// lowest place between that hill and a later one, otherwise 0.
 fn end_of_clusters(seen: &[Seen]) -> usize {
-    /// The lower hill is at least this many times as high as the place between.
+    /// The lower hill is more than this many times as high as the place between.
     const DEPTH: f64 = 2.0;
-    /// The pairs of other rows are at least this share of all.
+    /// The pairs of other rows are more than this share of all.
     const LEAST: f64 = 0.01;
     let width = seen.len() - 1;
     let rates: Vec<f64> = seen.iter().map(Seen::rate).collect();
@@ -163,7 +164,7 @@ fn end_of_clusters(seen: &[Seen]) -> usize {
     let (mut hill, mut before) = (0.0f64, 0.0);
     for d in 0..width {
         let later = rates[d + 1..].iter().copied().fold(0.0, f64::max);
-        // Where nothing was counted, less than one pair was expected.
+        // Where nothing was counted, half a pair is assumed.
         let depth = hill.min(later) / rates[d].max(0.5 / seen[d].among.max(1.0));
         if depth > lowest.0 && all - before > LEAST * all {
             lowest = (depth, d);
@@ -176,7 +177,8 @@ fn end_of_clusters(seen: &[Seen]) -> usize {
     lowest.1
 }
 
-/// What was seen at every distance: neighbours where they were looked for, random pairs beyond.
+/// The counts at every distance: of neighbours as far as they were searched for, of random pairs
+/// beyond.
 fn seen(bits: u32, pairs: &[u64], near: &[u64], near_among: f64) -> Vec<Seen> {
     let pairs_among: f64 = pairs.iter().map(|&count| count as f64).sum();
     let at = |d: usize| match near.get(d) {

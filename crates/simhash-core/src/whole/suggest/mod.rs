@@ -1,21 +1,22 @@
-//! Which distance suits rows without labels. It follows from what chance brings near, from what is
-//! found near, and from where copies end.
+//! Suggests a distance for rows without labels, from the neighbours expected by chance, those
+//! found, and the distance where copies end.
 //!
-//! Chance: the distances of pairs of random rows are counted. A binomial distribution is fitted to
-//! their tail, with bits that agree with each other more than independent ones do: ln p(d) = ln
-//! C(bits, d) + a + b d + c d^2, the multiplicative binomial (Altham 1978). The fit starts at the
-//! least distance from which the counts follow it. Texts share words, so c > 0. A plain binomial is
-//! wrong by orders of magnitude in the tail.
+//! Chance: the distances of pairs of random rows are counted. To their tail a distribution is
+//! fitted whose bits agree with each other more than independent ones do: ln p(d) = ln C(bits, d) +
+//! a + b d + c d^2, the multiplicative binomial (Altham 1978). The fit starts at the least distance
+//! from which the counts follow it. Texts share words, so c > 0. A plain binomial is wrong by
+//! orders of magnitude in the tail.
 //!
 //! Found: the neighbours of a sample of rows are counted by distance. Those beyond chance count as
 //! true. F1 is computed by rows: a row's nearest neighbour is compared with all that chance brings,
-//! so that rows with many related ones do not outweigh the others. It has its maximum where chance
-//! takes over.
+//! so that rows with many related ones do not outweigh the others. F1 is greatest where chance
+//! begins to dominate.
 //!
 //! Related: texts of one kind, such as laws, are nearer to each other than by chance, and are no
-//! copies. The number of copies falls with the distance or stays the same. The number of merely
-//! related texts grows with it, like chance. So the distance is lowered from that maximum as long
-//! as the neighbours at a distance grow by more than a factor e in bits / 16.
+//! copies. The number of copies at a distance falls or stays the same as the distance grows. The
+//! number of merely related texts grows, as that of chance neighbours does. So the distance is
+//! lowered from that maximum as long as the neighbours at a distance grow by more than a factor e
+//! in bits / 16.
 
 mod chance;
 mod sample;
@@ -31,21 +32,21 @@ use chance::{DEVIATIONS, SLACK};
 /// Up to this many false neighbours of a row, on average, are negligible.
 pub const NEGLIGIBLE: f64 = 0.001;
 
-/// What was counted among the rows.
+/// The counts from which a distance is suggested.
 #[derive(Debug, Clone)]
 pub struct Counts {
     /// The width of the fingerprints.
     pub bits: u32,
-    /// The rows that can be seen.
+    /// The number of visible rows.
     pub rows: u64,
     /// Pairs of random rows by distance, from 0 to the width.
     pub pairs: Vec<u64>,
-    /// The rows whose neighbours were looked for.
+    /// The number of rows whose neighbours were searched for.
     pub sampled: u64,
-    /// The neighbours of those rows by distance, up to where they were looked for. A neighbour of
+    /// The neighbours of those rows by distance, as far as they were searched for. A neighbour of
     /// several rows counts for each.
     pub near: Vec<u64>,
-    /// At how many of these distances all neighbours were counted.
+    /// The number of these distances, from 0 on, at which all neighbours were counted.
     pub complete: usize,
     /// The nearest neighbours of those rows by distance. As many distances as in `near`.
     pub nearest: Vec<u64>,
@@ -54,25 +55,25 @@ pub struct Counts {
     pub crowds: Vec<Crowds>,
 }
 
-/// A row with so many neighbours is crowded: two dozen.
+/// The number of neighbours from which on a row is crowded.
 pub const CROWD: f64 = 24.0;
 
-/// From this share of neighbours on a table is one of families.
+/// A table is one of families if at least this share of neighbours is of families.
 pub const FAMILIES: f64 = 2.0 / 3.0;
 
 /// Rows with many neighbours. An edited text has few versions; a template is filled in dozens of
 /// times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Crowds {
-    /// The rows that have [`CROWD`] neighbours.
+    /// The rows that have at least [`CROWD`] neighbours.
     pub rows: u64,
-    /// The neighbours of those rows of which most neighbours are no near copies.
+    /// The neighbours of those of these rows whose neighbours are mostly not near copies.
     pub of_families: f64,
 }
 
 impl Crowds {
-    /// Counts a row with so many neighbours, of which some are near copies. Says whether they are a
-    /// family.
+    /// Counts a row with `found` neighbours, of which `copies` are near copies. Returns whether
+    /// they are a family.
     pub fn count(&mut self, found: f64, copies: f64) -> bool {
         let is_crowd = found >= CROWD;
         let is_family = is_crowd && copies < found / 2.0;
@@ -113,8 +114,9 @@ impl Row {
     }
 }
 
-/// How far to look for neighbours: to where every other row has one by chance, and a little
-/// further, so that growth can be seen there. But not so far that chance brings many.
+/// The distance up to which neighbours are to be searched for: where every other row has one by
+/// chance, and a little further, so that growth shows there, but not where many are there by
+/// chance.
 pub fn reach(chance: &Chance, bits: u32, rows: u64) -> u32 {
     const SOME: f64 = 0.5;
     const MANY: f64 = 200.0;
@@ -126,8 +128,8 @@ pub fn reach(chance: &Chance, bits: u32, rows: u64) -> u32 {
     (first(SOME) + bits / 32 + 2).min(first(MANY)).max(first(SOME)).min(bits / 2)
 }
 
-/// A row for each distance at which neighbours were looked for. One of them is suggested, unless
-/// fewer than two rows can be seen.
+/// A row for each distance at which neighbours were searched for. One of them is suggested, unless
+/// fewer than two rows are visible.
 pub fn suggest(counts: &Counts) -> Vec<Row> {
     let among = counts.sampled as f64 * counts.rows.saturating_sub(1) as f64;
     let complete = &counts.near[..counts.complete.min(counts.near.len())];
@@ -192,11 +194,11 @@ fn best_f1(chance: &Chance, counts: &Counts, among: f64) -> Option<usize> {
 }
 
 /// The greatest distance up to `best` around which neighbours do not grow by more than a factor e
-/// in bits / 16. If they grow that much everywhere, the distance of the least growth. Counts that
-/// are too small to tell do not grow.
+/// in bits / 16. If they grow that much everywhere, the distance of the least growth. Growth within
+/// the noise of small counts does not count.
 fn before_growth(bits: u32, near: &[u64], best: usize) -> usize {
     let half = (bits / 32).max(1) as usize;
-    // What is counted around distances half of bits / 16 below and above.
+    // The count at a distance and those next to it.
     let around = |d: usize| near[d - 1..=d + 1].iter().map(|&count| count as f64).sum::<f64>();
     let e = std::f64::consts::E;
     let grows = |low: f64, high: f64| high > e * low + DEVIATIONS * (high + e * e * low).sqrt();
@@ -205,7 +207,7 @@ fn before_growth(bits: u32, near: &[u64], best: usize) -> usize {
     for d in (first..=best.min(last)).rev() {
         let (low, high) = (around(d - half), around(d + half));
         if !grows(low, high) {
-            // Nothing is known beyond the last distance, so nothing speaks against the best.
+            // Beyond the last distance growth is unknown, so the best distance remains.
             return if d == last { best } else { d };
         }
         let growth = high / (low + 1.0);

@@ -1,4 +1,4 @@
-//! A sample of items that come one by one, where nobody knows how many will come.
+//! A random sample of a sequence of unknown length.
 
 use crate::base::random::SplitMix64;
 
@@ -35,7 +35,7 @@ impl<T> Sample<T> {
         self.seen
     }
 
-    /// The sample, in random order: any first part of it is a sample too.
+    /// The sample, in random order: any prefix of it is a random sample, too.
     pub fn into_items(mut self) -> Vec<T> {
         for end in (1..self.kept.len()).rev() {
             let other = self.random.below(end as u64 + 1) as usize;

@@ -1,10 +1,10 @@
-//! Which similarity suits texts without labels, by the neighbours of a sample of rows.
+//! Suggests a similarity for texts without labels, from the neighbours of a sample of rows.
 //!
-//! There is no chance to compare with, as there is for fingerprints: unrelated texts share next to
-//! nothing. What has to be told apart is copies from families, the texts of one template. Two
-//! things tell them. Where the similarity falls, copies thin out or stay as many, and related texts
-//! multiply: the histogram has a valley between them, or an end. And an edited text has few
-//! versions, while a template is filled in dozens of times: the neighbours of crowded rows.
+//! Unlike fingerprints, unrelated texts are not near by chance: they share next to nothing. The
+//! task is to separate copies from families, the texts of one template. Two criteria serve. As the
+//! similarity falls, copies become fewer or stay as many, and related texts multiply: the histogram
+//! has a valley between them, or ends. And an edited text has few versions, while a template is
+//! filled in dozens of times: the rows of a family are crowded.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -16,26 +16,26 @@ use crate::sets::sketch::DEFAULT_SIMILARITY;
 
 /// From this similarity on neighbours are near copies.
 pub const COPY: f64 = 0.95;
-/// Fewer rows than this say little.
+/// With fewer rows than this a suggestion means little.
 pub const FEW: u64 = 100;
-/// Counts differ if they do by so many standard deviations.
+/// Counts differ if they are so many standard deviations apart.
 const DEVIATIONS: f64 = 2.0;
-/// Up to so many times the fewest neighbours of a band it is still the bottom of the valley, and
-/// beyond so many times the slope on its other side.
+/// A band with up to `FLAT` times the neighbours of the lowest band is still the bottom of the
+/// valley. A band with more than `SLOPE` times as many is the slope on its other side.
 const FLAT: f64 = 1.15;
 const SLOPE: f64 = 1.5;
-/// A band with so many times the neighbours of the one above it is steep, and a hill of families if
-/// so large a share of them are of families.
+/// A band with `STEEP` times the neighbours of the one above it is steep. It is a hill of families
+/// if at least the share `NEARLY_ALL` of its neighbours is of families.
 const STEEP: f64 = 4.0;
 const NEARLY_ALL: f64 = 0.9;
-/// From this share of rows or pairs on something is worth saying.
+/// A finding is reported if at least this share of rows or pairs has it.
 const MANY: f64 = 0.25;
-/// Texts are filled in with numbers if those of so large a share of the pairs differ.
+/// Texts are forms filled in with numbers if these differ in at least this share of the pairs.
 const MOST: f64 = 0.75;
 /// Bands begin at multiples of this many hundredths.
 const STEP: u32 = 5;
 
-/// Letters are hashed in pieces of so many bytes.
+/// Letters are hashed in pieces of about so many bytes.
 const BUFFER: usize = 4096;
 
 /// A neighbour of a row.
@@ -55,8 +55,8 @@ pub enum TheirNumbers {
     DifferAlone,
 }
 
-/// What tells whether two texts differ in their numbers only: hashes of their numbers, as
-/// [`Numbers::Same`] compares them, and of their letters.
+/// Hashes of a text's numbers, as [`Numbers::Same`] compares them, and of its letters. They show
+/// whether two texts differ in their numbers only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     numbers: u64,
@@ -91,7 +91,7 @@ impl Parts {
     }
 }
 
-/// What the neighbours of sampled rows look like, by bands of similarity.
+/// The neighbours of sampled rows, counted by bands of similarity.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     bands: Vec<Band>,
@@ -103,11 +103,11 @@ pub struct Histogram {
     single: u64,
 }
 
-/// What was counted of one band, from its similarity up to that of the next.
+/// The counts of one band, from its similarity up to that of the next.
 #[derive(Debug, Clone, Copy)]
 struct Band {
     from: f64,
-    /// Neighbours in the band, those of other numbers, and those that differ in nothing else.
+    /// Neighbours in the band, those with other numbers, and those that differ in numbers only.
     neighbours: f64,
     other_numbers: f64,
     by_numbers: f64,
@@ -118,12 +118,12 @@ struct Band {
     crowds: Crowds,
 }
 
-/// What is said of one band.
+/// The answer for one band.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// Where the band begins.
     pub similarity: f64,
-    /// How many neighbours of a row are from there on, on average.
+    /// The mean number of neighbours of a row from there on.
     pub found: f64,
     /// About how many pairs of the table are in the band.
     pub pairs: f64,
@@ -134,8 +134,8 @@ pub struct Row {
 }
 
 impl Histogram {
-    /// That of an index which finds texts of this similarity and more. `weighed` if they are
-    /// compared by rare words.
+    /// An empty histogram for an index that finds texts of similarity `least` and more. `weighed`
+    /// if texts are compared by rare words.
     pub fn new(least: f64, weighed: bool) -> Self {
         let steps = (0..=100 / STEP).map(|step| f64::from(step * STEP) / 100.0);
         let starts = std::iter::once(least).chain(steps.filter(|&from| from > least));
@@ -152,8 +152,8 @@ impl Histogram {
         Histogram { bands, weighed, rows: 0, sampled: 0, single: 0 }
     }
 
-    /// Adds a row of the sample: how many shingles it has, and its neighbours, of which each stands
-    /// for so many.
+    /// Adds a row of the sample: the number of its shingles, and its neighbours, each of which
+    /// stands for `of_each` neighbours.
     pub fn add(&mut self, shingles: usize, neighbours: &[Neighbour], of_each: f64) {
         self.sampled += 1;
         self.single += u64::from(shingles <= 1);
@@ -196,30 +196,30 @@ impl Histogram {
 pub enum Finding {
     /// No pair was found.
     NoPairs,
-    /// None was found of the similarity that is proposed, or a greater one.
+    /// No pair was found at the proposed similarity or above.
     NoneAsSimilar,
-    /// The table has so few rows.
+    /// The table has only so many rows.
     FewRows(u64),
-    /// So large a share of the rows has one shingle only.
+    /// This share of the rows has at most one shingle.
     Single(f64),
-    /// So large a share of the neighbours are of families, and texts are not weighed yet.
+    /// This share of the neighbours is of families, and rare words are not weighed yet.
     Families(f64),
     /// The same, where rare words are weighed already.
     Crowded(f64),
-    /// So large a share of the pairs differ by numbers only.
+    /// This share of the pairs differs by numbers only.
     Numbers(f64),
-    /// Neighbours are of families, and the numbers of so large a share of the pairs differ.
+    /// Neighbours are of families, and the numbers of this share of the pairs differ.
     Forms(f64),
 }
 
-/// What is said of a table.
+/// The answer for a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub rows: Vec<Row>,
     pub findings: Vec<Finding>,
 }
 
-/// The number of the band of a similarity among all from the top down.
+/// The number of the band of a similarity, counted from the top.
 pub fn from_top(similarity: f64) -> u32 {
     (0..=100 / STEP)
         .find(|&place| similarity >= f64::from(100 - place * STEP) / 100.0)
@@ -227,7 +227,7 @@ pub fn from_top(similarity: f64) -> u32 {
 }
 
 impl Histogram {
-    /// What is said of every band, in ascending order, and which similarity is proposed.
+    /// The answer: every band in ascending order, the proposed similarity, and the findings.
     pub fn answer(&self) -> Answer {
         let of_table = self.rows as f64 / self.sampled.max(1) as f64;
         let mut found = self.found();
@@ -257,11 +257,12 @@ impl Histogram {
         self.bands[place].crowds.of_families / self.from(place).max(1.0)
     }
 
-    /// Which band is proposed: the valley below the most similar pairs, or the end. The walk goes
-    /// down over the bands. It climbs a hill, sees the counts drop, and ends where they rise again
-    /// slowly, as those of related texts do. A steep rise is another kind of pairs: the walk ends
-    /// above it if these are families, and else begins anew. Without a drop it is where the walk
-    /// began. The highest band has equal sets with it.
+    /// The proposed band: the valley below the most similar pairs. Bands are scanned from the
+    /// highest down. Their counts rise to the top of a hill, then drop. The scan ends where they
+    /// rise again slowly, as those of related texts do, or at the lowest band. A steep rise is
+    /// another kind of pairs: if these are families, the scan ends above it, otherwise it begins
+    /// anew there. Without a drop, the band where the scan began is proposed. The highest band
+    /// includes equal sets.
     fn proposed(&self) -> usize {
         if self.found() == 0.0 {
             let default = |band: &Band| band.from >= DEFAULT_SIMILARITY;
@@ -270,7 +271,7 @@ impl Histogram {
         let highest = self.bands.len().saturating_sub(2);
         let (mut start, mut valley) = (highest, None);
         let mut above = self.from(highest);
-        // The top of the hill, and from the drop on the bottom of the valley.
+        // The count at the top of the hill and, after the drop, at the bottom of the valley.
         let mut turn = above;
         for place in (0..highest).rev() {
             let Band { neighbours, of_families, .. } = self.bands[place];
@@ -309,7 +310,7 @@ impl Histogram {
             findings.push(Finding::NoneAsSimilar);
         }
         let related = self.related(0);
-        // The pairs that are proposed, or all if there are none.
+        // The pairs at the proposed similarity or above, or all if there are none.
         let from = if is_none_near { 0 } else { proposed };
         let share = |from: usize, count: fn(&Band) -> f64| {
             self.bands[from..].iter().map(count).sum::<f64>() / self.from(from).max(1.0)
@@ -338,7 +339,7 @@ mod tests {
         similarities.iter().map(near).collect()
     }
 
-    /// The answer for rows with these neighbours, of which each row is `times` there.
+    /// The answer for rows with these neighbours, each of which occurs `times` times.
     fn answer(least: f64, rows: &[(u64, &[f64])]) -> Answer {
         let mut histogram = Histogram::new(least, false);
         for &(times, similarities) in rows {

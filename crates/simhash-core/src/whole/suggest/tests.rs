@@ -1,4 +1,4 @@
-//! Made-up rows, of which it is known which are copies.
+//! Tests with synthetic rows, of which the copies are known.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn key<F: Key>(random: &mut SplitMix64) -> F {
     F::from_words(|_| random.next_u64())
 }
 
-/// Made-up rows, and the origin of each.
+/// Synthetic rows, and the origin of each.
 struct Rows<F> {
     fingerprints: Vec<F>,
     origins: Vec<usize>,
@@ -37,7 +37,7 @@ impl<F: Key> Rows<F> {
         rows
     }
 
-    /// All that there is to count, with every row's neighbours up to a distance.
+    /// All counts, with every row as a sample and its neighbours up to a distance.
     fn counts(&self, reach: u32) -> Counts {
         let pairs = pair_distances(&self.fingerprints, &mut || ());
         let mut nearest = vec![0; reach as usize + 1];
@@ -118,7 +118,7 @@ fn the_tail_of_independent_bits_is_that_of_the_binomial_distribution() {
 
 #[test]
 fn bits_that_agree_with_each_other_make_a_heavier_tail_which_is_followed() {
-    // Every row draws how probable its bits are: distances vary more than by a binomial
+    // Each row has its own probability of set bits, so distances vary more than by a binomial
     // distribution.
     let mut random = SplitMix64::new(3);
     let draw = |random: &mut SplitMix64| {
@@ -169,7 +169,7 @@ fn without_copies_the_greatest_distance_that_takes_in_next_to_nothing_is_suggest
 
 #[test]
 fn what_grows_with_the_distance_is_related_and_no_copy() {
-    // Copies: 40 at each distance up to 16. Related pairs: 2 at 12, half as many more with each
+    // Copies: 40 at each distance up to 16. Related pairs: 2 at 12, and 1.5 times as many with each
     // bit. Chance is far away.
     let pairs = (0..=128).map(|d: i32| {
         let copies = if d <= 16 { 40.0 } else { 0.0 };
@@ -217,8 +217,8 @@ fn one_row_gets_no_suggestion() {
     }
 }
 
-/// A page that many rows share, each with its own few changes, beside copies in pairs that are as
-/// far apart.
+/// Many rows share a page, each with a few changes of its own. Beside them are pairs of copies that
+/// are as far apart.
 #[test]
 fn a_large_cluster_is_not_what_chance_does() {
     fn check<F: Key>(edits: u64, random: &mut SplitMix64) {
@@ -250,7 +250,7 @@ fn a_large_cluster_is_not_what_chance_does() {
     check::<B256>(32, &mut random);
 }
 
-/// Without copies, and without more rows than tell a curve from a line.
+/// Without copies, and with too few rows to fit a parabola.
 #[test]
 fn few_rows_do_not_bend_the_curve() {
     let mut random = SplitMix64::new(7);
