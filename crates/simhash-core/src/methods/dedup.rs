@@ -90,8 +90,7 @@ enum ExactSet {
 }
 
 impl Deduplicator {
-    /// Finds equal texts as `exact` says, and near ones within `distance` of 64 bits, if it is
-    /// given.
+    /// Finds equal texts by the method `exact` and, if `distance` is given, fingerprints within it.
     ///
     /// # Panics
     /// When the distance is greater than 64.

@@ -38,9 +38,9 @@ pub fn cheapest_over<F: Key>(
 /// Parts of a table with equally many leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// How many there are.
+    /// The number of such parts.
     pub count: f64,
-    /// How many leaves each has.
+    /// The number of leaves of each.
     pub leaves: f64,
 }
 
@@ -71,7 +71,7 @@ pub fn cheapest_over_parts<F: Key>(
 /// A table is probed only if a smaller share of the pairs of rows has equal values of its block.
 const SHARED: f64 = 1.0 / 16.0;
 
-/// The tables whose blocks distinguish the rows of a sample well enough ([`SHARED`]). All tables,
+/// The tables whose blocks distinguish the rows of a sample well enough to be probed. All tables,
 /// if fewer than two do or the sample is too small.
 pub fn selective_tables<F: Key>(layout: BlockLayout, sample: &[F]) -> Vec<u32> {
     let all = 0..layout.blocks();
@@ -101,7 +101,7 @@ pub struct Outlook {
     pub bits: u32,
     /// The greatest distance at which rows are wanted.
     pub limit: u32,
-    /// About how many rows there are.
+    /// About the number of rows.
     pub rows: f64,
     /// The leaves of a sweep.
     pub leaves: f64,

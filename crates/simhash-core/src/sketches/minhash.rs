@@ -2,8 +2,8 @@
 //!
 //! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations (1997).
 //! A fingerprint holds one bit of each component. This is b-bit minwise hashing with b = 1 (Li and
-//! Koenig, "b-Bit Minwise Hashing", WWW 2010). Equal components have equal bits, as half of the
-//! unequal ones do. So the expected distance of f bits is f (1 - J) / 2.
+//! Koenig, "b-Bit Minwise Hashing", WWW 2010). Bits are equal for equal components, and for half of
+//! the unequal ones. So the expected distance of f bits is f (1 - J) / 2.
 //!
 //! Each element ranks the components by a permutation of its own, and each component takes the
 //! element that ranks it first. This is the scheme of SuperMinHash (Ertl 2017) and of fast

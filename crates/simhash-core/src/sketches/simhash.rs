@@ -112,12 +112,12 @@ impl Texts {
 }
 
 impl<F: Copy> Features<F> {
-    /// How many there are.
+    /// The number of features.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no feature.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -132,14 +132,14 @@ impl<F: Copy> Features<F> {
         Feature { text: self.texts.get(place), weight, hash }
     }
 
-    /// All of them.
+    /// All features, in order.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = Feature<'_, F>> + ExactSizeIterator + Clone {
         (0..self.len()).map(|place| self.get(place))
     }
 
-    /// Their texts alone.
+    /// The texts of the features alone.
     pub(crate) fn into_texts(self) -> Texts {
         self.texts
     }
@@ -268,7 +268,7 @@ impl Simhasher {
         Some(Features { texts, values })
     }
 
-    /// Hands every occurrence of a feature in the text to `sink`, in order.
+    /// Passes every occurrence of a feature in the text to `sink`, in order.
     pub fn for_each_feature(
         &mut self,
         text: &str,
@@ -278,7 +278,7 @@ impl Simhasher {
         self.each_feature(text, &Interrupt::new(interrupt), |feature| sink(feature.text));
     }
 
-    /// Hands every distinct feature of the text to `sink`, in the order in which they first occur.
+    /// Passes every distinct feature of the text to `sink`, in the order in which they first occur.
     pub fn for_each_distinct_feature(
         &mut self,
         text: &str,
@@ -296,7 +296,7 @@ impl Simhasher {
         self.keep(counter);
     }
 
-    /// Hands the hash of every distinct feature, as the fingerprint sums it, and its weight in
+    /// Passes the hash of every distinct feature, as the fingerprint sums it, and its weight in
     /// units to `sink`.
     pub(crate) fn for_each_weight<F: Fingerprint>(
         &mut self,
@@ -324,7 +324,7 @@ impl Simhasher {
         tokens
     }
 
-    /// Hands every token of the normalised text to `sink`, in order, without the stop words.
+    /// Passes every token of the normalised text to `sink`, in order, without the stop words.
     pub fn for_each_token(
         &mut self,
         text: &str,
@@ -439,7 +439,7 @@ impl Simhasher {
         }
     }
 
-    /// Hands the hashes as they are summed, with their weights in units, to `sink` in batches.
+    /// Passes the hashes as they are summed, with their weights in units, to `sink` in batches.
     fn for_each_batch<F: Fingerprint>(
         &self,
         counter: &Counter<F>,

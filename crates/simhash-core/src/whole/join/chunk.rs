@@ -43,7 +43,7 @@ pub struct Node {
     pub(super) sides: Sides,
 }
 
-/// The distinct keys of a chunk and the tries over them: what a walk reads.
+/// The distinct keys of a chunk and the tries over them, which a walk reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Tries<'a, F> {
     pub keys: &'a [F],
@@ -385,7 +385,7 @@ impl<K: TreeKey> Chunk<K> {
         self.marks.fill(Mark::Unknown.stored());
     }
 
-    /// What a walk reads.
+    /// The part of the chunk that a walk reads.
     #[inline]
     pub fn tries(&self) -> Tries<'_, K::Fingerprint> {
         Tries { keys: &self.keys, nodes: &self.nodes }

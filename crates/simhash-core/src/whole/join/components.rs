@@ -236,7 +236,7 @@ fn small_star(edges: impl Iterator<Item = Edge>, mut sink: impl FnMut(Edge)) -> 
 }
 
 /// The connected components of a graph, as (least vertex, vertex, number of vertices) in ascending
-/// order. They take about `memory` bytes of memory. `check` is called now and then, and may unwind.
+/// order. Uses about `memory` bytes. `check` is called now and then, and may unwind.
 ///
 /// # Errors
 /// When memory is refused.

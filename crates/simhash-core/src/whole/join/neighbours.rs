@@ -116,7 +116,7 @@ mod tests {
                 for (i, a) in all.iter().enumerate() {
                     for (j, b) in all.iter().enumerate().skip(i + 1) {
                         let across = split.is_none_or(|s| ((i as u64) < s) != ((j as u64) < s));
-                        // The least table in whose block they agree emits a pair.
+                        // The first table in whose block two rows agree emits their pair.
                         let agree = |t: u32| layout.block_distance(a ^ b, t) == 0;
                         let emits = agree(table) && !(0..table).any(agree);
                         if across && emits && a.hamming(*b) <= distance {

@@ -46,7 +46,7 @@ pub trait Source<K: TreeKey> {
     fn refused(&mut self, refused: NoMemory) -> !;
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There is more to do.

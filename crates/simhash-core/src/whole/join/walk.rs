@@ -141,8 +141,8 @@ impl Walk {
         (&self.plan, self.table, self.with_itself)
     }
 
-    /// Continues for about [`STEP`] comparisons, and appends the pairs that it finds. False at the
-    /// end. The tries must be those that the walk began with.
+    /// Continues for about a tenth of a millisecond, and appends the pairs that it finds. False at
+    /// the end. The tries must be those that the walk began with.
     pub fn step<F: Key>(
         &mut self,
         left: Tries<'_, F>,
@@ -190,7 +190,7 @@ impl Walk {
     }
 
     /// Makes the list of a frame's node, then frames for its children or the comparisons of a leaf.
-    /// Returns the work done, in comparisons. What is too much for a step becomes a frame again.
+    /// Returns the work done, in comparisons. Work that exceeds a step becomes a frame again.
     #[inline(always)]
     fn walk_down<F: Key>(
         &mut self,
@@ -414,7 +414,7 @@ impl Walk {
     }
 
     /// Compares the keys of a left leaf with those of the leaves in its list, adjacent ones as one
-    /// run. Returns the number of comparisons. What is too much for a step becomes a frame again.
+    /// run. Returns the number of comparisons. Work that exceeds a step becomes a frame again.
     #[inline(always)]
     fn compare<F: Key>(
         &mut self,

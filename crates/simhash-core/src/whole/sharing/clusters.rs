@@ -56,7 +56,7 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
             blocks.divide(law.sketch.bands, memory)?;
             continue;
         };
-        // The cover comes first, because afterwards most pairs are within one cluster.
+        // The cover first: afterwards most pairs are within one cluster, and need no comparison.
         let mut looking = Looking::of_all(shared, law, memory, rows);
         looking.share = LOOKED_UP;
         looking.look_up(&mut cover, &blocks, rows);

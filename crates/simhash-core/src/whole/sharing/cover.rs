@@ -221,7 +221,7 @@ impl Looking {
         found
     }
 
-    /// Looks all rows up, in order. Rows of an earlier block are possible candidates if they are
+    /// Looks up all rows, in order. Rows of an earlier block are possible candidates if they are
     /// kept.
     ///
     /// The texts of a batch are read while the previous batch is looked up.
@@ -293,7 +293,7 @@ impl Looking {
         batch
     }
 
-    /// Looks a row up, and keeps it if no kept row is near.
+    /// Looks up a row, and keeps it if no kept row is near.
     fn take(&mut self, row: u32, batch: &Batch, cover: &mut Cover, rows: &mut impl Rows) {
         let (place, class) = (self.shared.place(row), self.classes.first(row));
         if self.comparer.is_gone(row) {

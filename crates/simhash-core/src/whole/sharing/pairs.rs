@@ -101,7 +101,7 @@ impl Pairs {
         }
     }
 
-    /// Looks the next rows up among those before them.
+    /// Looks up the next rows among the rows before them.
     fn look_up(&mut self, rows: &mut impl Rows, found: &mut Vec<Same>) {
         let Some((meeting, looking)) = &mut self.meeting else { return };
         let upto = looking.shared.len().min(self.next.saturating_add(self.batch));

@@ -5,8 +5,7 @@ use crate::sets::shingles::ShingleSet;
 /// The source of rows: the keys of an index, and the texts of its table.
 pub trait Rows {
     /// Calls `each` with the places of the rows that have a key, for each key of the bands that the
-    /// law uses. A place is there at most once, and places are in no order. Ends when `each`
-    /// returns false.
+    /// law uses. Each place occurs at most once, in no order. Ends when `each` returns false.
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool);
 
     /// The number of rows that should be announced together, where each row that is read alone

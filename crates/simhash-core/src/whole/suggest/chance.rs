@@ -25,8 +25,8 @@ pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64>
 #[derive(Debug, Clone)]
 pub struct Chance {
     at: Vec<f64>,
-    /// The least distance at which the counted pairs are those of chance. Below it there are more,
-    /// or none were counted.
+    /// The least distance from which on the counts follow the distribution. Below it more pairs
+    /// were counted, or none.
     pub from: usize,
 }
 
