@@ -24,8 +24,8 @@ pub(super) fn has(lexicon: u64, term: &str) -> bool {
 }
 
 /// The fingerprints of a text by the whole lexicon and by its first `parts` parts. Tokens that the
-/// lexicon or the part lacks are dropped first. The shingles of `shingle` remaining tokens weigh 1
-/// + ln(tf). `None` where no token is left.
+/// lexicon or the part lacks are dropped first. Shingles of `shingle` of the remaining tokens weigh
+/// 1 + ln(tf). `None` where no token is left.
 ///
 /// `simhasher` must cut texts as the model's configuration does.
 pub fn fingerprints<F: Fingerprint>(

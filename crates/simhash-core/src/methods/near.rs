@@ -1,5 +1,5 @@
-//! Near fingerprints in memory: block tables (multi-index hashing, Norouzi, Punjani and Fleet, CVPR
-//! 2012) that grow one fingerprint at a time.
+//! Near fingerprints in memory: block tables that grow one fingerprint at a time (multi-index
+//! hashing, Norouzi, Punjani and Fleet, CVPR 2012).
 //!
 //! 64 bits are cut into four blocks of 16, and each block is the key of a table of buckets. The
 //! index's [`Plan`] gives the number of bits that a look-up may change in each block. A set is

@@ -2,10 +2,10 @@
 //! in [`cost`] ignores.
 //!
 //! Where keys are crowded, a leaf is a longer prefix, and more leaves share the beginning of it. A
-//! sample shows both: for each of its rows and each table, the longest prefix that four rows share,
-//! and how many leaves have that prefix. Some rows of the sample stand for queries, the centres. A
-//! prefix is within a probe's limits around a centre, or not. The rest of a leaf's prefix is taken
-//! for uniform bits.
+//! sample shows both: for each of its rows and each table, the longest prefix that `NEIGHBOURS`
+//! rows share, and how many leaves have that prefix. Some rows of the sample stand for queries, the
+//! centres. A prefix is within a probe's limits around a centre, or not. The rest of a leaf's
+//! prefix is taken for uniform bits.
 
 use super::cost::{self, Limits, SECOND_LEAF, prefixes};
 use super::layout::BlockLayout;

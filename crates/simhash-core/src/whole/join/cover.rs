@@ -9,8 +9,8 @@
 //!
 //! Most rows of a table are near no other row, and are kept in any order. A first join of all rows
 //! finds those that have a neighbour, and only these are halved. Where it finds few pairs, these
-//! suffice without halving. Where it finds many, it is given up, because most rows have a neighbour
-//! there.
+//! suffice without halving. Where it finds many, it is given up and all rows are halved, because
+//! most have a neighbour there.
 //!
 //! Further rows may be known to be near ([`Beside`]). They are offered when a row is decided,
 //! because all rows before it are decided then.

@@ -253,8 +253,8 @@ impl Walk {
             for place in from..to {
                 let number = self.lists[place];
                 let y = &right.nodes[number as usize];
-                // A node of an ancestor's list was examined before, so its children are examined
-                // directly.
+                // A listed node was examined before, for an ancestor of `x` or in the round before,
+                // so its children are examined directly.
                 let (first, count) = if is_above(y) { (y.child, 2) } else { (number, 1) };
                 for number in first..first + count {
                     let y = &right.nodes[number as usize];

@@ -304,8 +304,8 @@ impl Shared {
         found.sort_unstable();
     }
 
-    /// Makes a row a possible candidate. Rows must be added in ascending order: each overwrites an
-    /// entry of the list that is not read again.
+    /// Makes a row a possible candidate. Rows must be added in ascending order, each after all rows
+    /// before it are done: it overwrites an entry of the list that is not read again.
     pub fn answer(&mut self, row: u32) {
         for i in self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize {
             let key = self.keys[i];

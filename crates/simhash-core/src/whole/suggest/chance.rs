@@ -25,7 +25,7 @@ pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64>
 #[derive(Debug, Clone)]
 pub struct Chance {
     at: Vec<f64>,
-    /// The least distance from which on the counts follow the distribution. Below it more pairs
+    /// The least distance from which on the counts follow the distribution. Below it, more pairs
     /// were counted, or none.
     pub from: usize,
 }
