@@ -15,7 +15,8 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 use crate::base::fingerprint::Fingerprint;
 use crate::base::key::Key;
 
-/// `W` words of 64 bits, the most significant first: so they are ordered as unsigned numbers are.
+/// `W` words of 64 bits, the most significant first, so the derived order is that of unsigned
+/// numbers.
 ///
 /// As a key it is stored as its words in this order, each in native byte order. So an array of keys
 /// is an array of words.
@@ -39,7 +40,7 @@ impl<const W: usize> Bits<W> {
         &self.0
     }
 
-    /// Each word made from the two words of `self` and `other` in its place.
+    /// Applies `operator` to each pair of words at the same place.
     #[inline]
     fn with(self, other: Self, operator: impl Fn(u64, u64) -> u64) -> Self {
         Self(array::from_fn(|place| operator(self.0[place], other.0[place])))
@@ -78,13 +79,14 @@ impl<const W: usize> Not for Bits<W> {
     }
 }
 
-/// The first 64 of the 128 bits of `high` and `low`, `by` bits after the first. `by` is below 64.
+/// 64 of the 128 bits of `high` and `low`, starting `by` bits after the most significant one. `by`
+/// is below 64.
 #[inline(always)]
 fn funnel(high: u64, low: u64, by: u32) -> u64 {
     high << by | low >> 1 >> (63 - by)
 }
 
-/// Towards the most significant bit. A shift by the whole width or more leaves no bit set.
+/// Shifts towards the most significant bit. A shift by the whole width or more leaves no bit set.
 impl<const W: usize> Shl<u32> for Bits<W> {
     type Output = Self;
     #[inline]
@@ -95,7 +97,7 @@ impl<const W: usize> Shl<u32> for Bits<W> {
     }
 }
 
-/// Towards the least significant bit. A shift by the whole width or more leaves no bit set.
+/// Shifts towards the least significant bit. A shift by the whole width or more leaves no bit set.
 impl<const W: usize> Shr<u32> for Bits<W> {
     type Output = Self;
     #[inline]
@@ -186,7 +188,7 @@ impl<const W: usize> Key for Bits<W> {
         }
     }
 
-    // Word by word, for which no word is shifted into another.
+    // Computed word by word, which needs no shift across words.
     #[inline]
     fn bit(position: u32) -> Self {
         Self(array::from_fn(|place| {
@@ -232,7 +234,7 @@ mod tests {
         prop::collection::vec(word, W).prop_map(|words| Bits::new(array::from_fn(|i| words[i])))
     }
 
-    /// Everything that a key can do, by its bits one at a time.
+    /// Checks every operation of a key against its bits, one at a time.
     fn check<F: Key>(a: F, b: F, n: u32) {
         let (x, y, bits) = (list(a), list(b), F::BITS as usize);
         let zip = |f: fn(bool, bool) -> bool| -> Vec<bool> {
@@ -266,7 +268,7 @@ mod tests {
         check_forms(a);
     }
 
-    /// The stored form, the text form and the bytes of a key.
+    /// Checks the stored form, the text form and the bytes of a key.
     fn check_forms<F: Key>(a: F) {
         let mut stored = vec![0; F::BYTES];
         a.store(&mut stored);
@@ -290,7 +292,8 @@ mod tests {
         assert_eq!(F::from_number(a.word(0)), a & !F::leading_mask(F::BITS - 64));
     }
 
-    /// The decimal form: its digits, doubled and increased bit by bit on paper.
+    /// Checks the decimal form against long-hand arithmetic: double the digits, then add the next
+    /// bit.
     fn check_decimal<F: Key>(a: F) {
         let mut digits = vec![0u8];
         for bit in list(a) {

@@ -10,17 +10,17 @@ use crate::base::interrupt::Interrupt;
 pub(crate) struct Counter<F> {
     hashes: Vec<F>,
     numbers: Vec<u32>,
-    /// For every slot 0, or 1 + the place of a hash in the list.
+    /// For each slot, 0 if it is free, or 1 + the place of its hash in the list.
     index: Vec<u32>,
     /// 64 - log2 of the number of slots.
     shift: u32,
-    /// Odd, and unknown to whoever writes texts, so that no text can make every probe collide.
+    /// Odd and random, so that no crafted text can make every probe collide.
     multiplier: u64,
 }
 
 const FEWEST_SLOTS: usize = 256;
 
-/// The most hashes: the slots for more could not be numbered.
+/// The most hashes. For more, the number of slots would not fit a `u32`.
 pub(crate) const MOST: usize = 3 << 29;
 
 impl<F: Fingerprint> Counter<F> {
@@ -60,7 +60,7 @@ impl<F: Fingerprint> Counter<F> {
         &self.hashes
     }
 
-    /// The number of every distinct hash.
+    /// The number of each hash, in the order of [`Counter::hashes`].
     pub(crate) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
@@ -123,7 +123,7 @@ impl<F: Fingerprint> Counter<F> {
         }
     }
 
-    /// Indexes the list again. `slots` must be a power of two greater than the list is long.
+    /// Rebuilds the index with `slots` slots: a power of two greater than the length of the list.
     #[cold]
     fn set_slots(&mut self, slots: usize, interrupt: &Interrupt) {
         assert!(u32::try_from(slots).is_ok(), "more than 2^31 distinct features");

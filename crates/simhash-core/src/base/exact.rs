@@ -9,7 +9,7 @@ use crate::Fingerprint;
 use crate::base::simd::accumulate::BitSums;
 use crate::base::sorted::SortedMap;
 
-/// How many weighted hashes of one power of two wait to be summed together.
+/// How many weighted hashes of one power of two are buffered before they are summed.
 const PENDING: usize = 256;
 
 struct Power<F: Fingerprint> {
@@ -26,7 +26,7 @@ impl<F: Fingerprint> Power<F> {
     }
 }
 
-/// For every bit, the weights of the hashes that have it set, less the weights of the others.
+/// For every bit, the weights of the hashes that have it set, minus the weights of the others.
 pub(crate) struct ExactSums<F: Fingerprint> {
     /// By exponent of two.
     powers: SortedMap<i32, Power<F>>,
@@ -78,8 +78,8 @@ impl<F: Fingerprint> ExactSums<F> {
     }
 }
 
-/// A whole number and an exponent: a finite `weight` is the number times two to the exponent. The
-/// sign is dropped.
+/// Splits a finite `weight` into a whole number and an exponent: `weight` is the number times two
+/// to the exponent. The sign is dropped.
 fn decompose(weight: f32) -> (u32, i32) {
     let bits = weight.to_bits();
     let (exponent, fraction) = (bits >> 23 & 0xff, bits & 0x7f_ffff);
@@ -89,11 +89,11 @@ fn decompose(weight: f32) -> (u32, i32) {
     }
 }
 
-/// Whether the sum of digit · 2^exponent is greater than 0. Exponents must fall. Digits must be
+/// Whether the sum of digit · 2^exponent is greater than 0. Exponents must descend. Digits must be
 /// less than 2^62 in magnitude.
 fn sum_is_positive(digits: impl Iterator<Item = (i32, i64)>) -> bool {
-    // In units of 2^exponent, what is still to come is less than 2^63. A smaller sum can still
-    // change its sign.
+    // In units of the current 2^exponent, the remaining terms together are less than 2^63. So they
+    // cannot change the sign of a sum of at least that magnitude.
     const DECIDED: i128 = 1 << 63;
     let mut sum = 0i128;
     let mut unit = None;

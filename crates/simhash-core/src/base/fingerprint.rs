@@ -1,9 +1,10 @@
 //! Fingerprints: bits compared by Hamming distance, 64 of them or a multiple of 64.
 //!
-//! A [`Fingerprint`] is nothing but its bits. Bit `BITS - 1` is the most significant, and the first
-//! of the text form. Everything else in this crate is generic over the width through this trait.
+//! A [`Fingerprint`] is nothing but its bits. Bit `BITS - 1` is the most significant and comes
+//! first in the text form. Everything else in this crate is generic over the width through this
+//! trait.
 //!
-//! A word is 64 bits of it. Words are numbered as bits are, from the least significant.
+//! A word is 64 bits of a fingerprint. Words, like bits, are numbered from the least significant.
 
 use std::fmt;
 use std::hash::Hash;
@@ -31,9 +32,9 @@ pub trait Fingerprint:
     /// All bits set.
     const MAX: Self;
 
-    /// A `T` for each word, in the order of their numbers.
+    /// One `T` for each word, in the order of the word numbers.
     type PerWord<T: Copy>: Copy + AsRef<[T]> + AsMut<[T]>;
-    /// The same `T` for each word.
+    /// `value` for each word.
     fn per_word<T: Copy>(value: T) -> Self::PerWord<T>;
 
     /// Word number `index`.
@@ -41,7 +42,7 @@ pub trait Fingerprint:
     /// # Panics
     /// When there is no such word.
     fn word(self, index: usize) -> u64;
-    /// The fingerprint of these words. `word` is asked for each of them once, from word 0 on.
+    /// The fingerprint of these words. `word` is called once for each of them, from word 0 on.
     fn from_words(word: impl FnMut(usize) -> u64) -> Self;
     /// The number of set bits.
     fn count_ones(self) -> u32;
@@ -54,14 +55,14 @@ pub trait Fingerprint:
         self.word(Self::BITS as usize / 64 - 1)
     }
 
-    /// The fingerprint that is `number` if it is read as a number.
+    /// The fingerprint that is `number` as an unsigned number.
     #[inline]
     fn from_number(number: u64) -> Self {
         Self::from_words(|index| if index == 0 { number } else { 0 })
     }
 
-    /// The fingerprint that begins with `bytes`, the most significant first. Where they end, zeros
-    /// follow.
+    /// The fingerprint that begins with `bytes`, the most significant first, and continues with
+    /// zeros.
     ///
     /// ```
     /// use simhash_core::Fingerprint;
@@ -85,7 +86,7 @@ pub trait Fingerprint:
         })
     }
 
-    /// Writes as many of the first bytes as `out` has, the most significant first.
+    /// Fills `out` with the first bytes of the fingerprint, the most significant first.
     ///
     /// # Panics
     /// When `out` has more bytes than a fingerprint.
@@ -169,8 +170,8 @@ pub fn parse_hex<F: Fingerprint>(text: &str) -> Option<F> {
     Some(F::from_words(|index| number(&digits[16 * (words - 1 - index)..][..16])))
 }
 
-/// Parses hexadecimal digits as [`parse_hex`] does, also after `0x` or `\x`, as programs and bytea
-/// write them.
+/// Parses hexadecimal digits as [`parse_hex`] does. A prefix is allowed: `0x`, as programs write
+/// it, or `\x`, as bytea does.
 ///
 /// ```
 /// use simhash_core::base::fingerprint::parse_prefixed_hex;
@@ -184,7 +185,7 @@ pub fn parse_prefixed_hex<F: Fingerprint>(text: &str) -> Option<F> {
     parse_hex(digits.unwrap_or(text))
 }
 
-/// What a hexadecimal digit stands for.
+/// The value of a hexadecimal digit.
 fn value_of(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -201,8 +202,8 @@ pub fn to_hex<F: Fingerprint>(fingerprint: F) -> String {
     format!("{fingerprint:0width$x}", width = F::BITS as usize / 4)
 }
 
-/// Parses an unsigned number in decimal digits. `None` if there is anything but digits, or if the
-/// number needs more than `BITS` bits.
+/// Parses an unsigned number in decimal digits. `None` if `digits` is empty or has another
+/// character, or if the number needs more than `BITS` bits.
 ///
 /// ```
 /// use simhash_core::base::fingerprint::parse_decimal;

@@ -11,8 +11,8 @@ use crate::Fingerprint;
 const LOW_HALF: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The hash of the feature's UTF-8 bytes: XXH3-64 for 64 bits, XXH3-128 for 128 bits, both with
-/// seed 0. For 256 bits it is two of XXH3-128: the high half with seed 0, and the low half with the
-/// seed `9e3779b97f4a7c15`.
+/// seed 0. For 256 bits it is two XXH3-128 hashes: the high half with seed 0, and the low half with
+/// the seed `9e3779b97f4a7c15`.
 ///
 /// Stored fingerprints depend on it, so it never changes.
 ///

@@ -21,7 +21,7 @@ impl<'a> Interrupt<'a> {
         self.call();
     }
 
-    /// Accounts for `bytes` of work that was done. May unwind.
+    /// Accounts for `bytes` of completed work. May call the check, which may unwind.
     #[inline]
     pub(crate) fn spend(&self, bytes: usize) {
         match self.left.get().checked_sub(bytes) {

@@ -32,7 +32,7 @@ pub trait Key:
         (Self::MAX ^ (Self::MAX >> 1)) >> position
     }
 
-    /// A mask of the `count` most significant bits, of which there may be 0 to `BITS`.
+    /// A mask of the `count` most significant bits. `count` is 0 to `BITS`.
     #[inline]
     fn leading_mask(count: u32) -> Self {
         if count == 0 { Self::ZERO } else { Self::MAX << (Self::BITS - count) }
@@ -44,8 +44,8 @@ pub trait Key:
         self.rotate_left((Self::BITS - n) % Self::BITS)
     }
 
-    /// The position of set bit number `n`, if there is one. Bits and positions count from 0, from
-    /// the most significant bit on.
+    /// The position of set bit number `n`, if it exists. Bits and positions are counted from 0 at
+    /// the most significant bit.
     #[inline]
     fn nth_set_bit(mut self, n: u32) -> Option<u32> {
         for _ in 0..n {
@@ -87,20 +87,20 @@ macro_rules! key {
 key!(u64);
 key!(u128);
 
-/// Guesses where in an array of sorted keys a key is: as if they were spread evenly between the
-/// first and the last. The guess does not touch the array.
+/// Guesses the position of a key in an array of sorted keys, assuming that they are spread evenly
+/// between the first and the last. A guess does not read the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     /// The first key's most significant bits.
     first: u64,
-    /// How many positions one step of those bits makes.
+    /// Positions per unit of those bits.
     slope: f64,
     last: usize,
 }
 
 impl Spread {
-    /// The guesser for `count` sorted keys, by the most significant 64 bits of the first and the
-    /// last of them.
+    /// The guesser for `count` sorted keys. `first` and `last` are the most significant 64 bits of
+    /// the first and the last of them.
     pub fn between(first: u64, last: u64, count: usize) -> Self {
         let steps = count.saturating_sub(1);
         let width = last.saturating_sub(first);
@@ -108,15 +108,16 @@ impl Spread {
         Self { first, slope, last: steps }
     }
 
-    /// About the position of the key with these most significant bits.
+    /// The approximate position of the key whose most significant bits are `top`.
     #[inline]
     pub fn guess(&self, top: u64) -> usize {
         ((top.saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
     }
 }
 
-/// The number of sorted `keys` that are not above `key`. The search starts from a guess and doubles
-/// its steps. So uniform keys cost one or two cache misses, and not one for every halving.
+/// The number of sorted `keys` that are not above `key`. The search starts at `guess` and doubles
+/// its steps, so for uniform keys it costs one or two cache misses instead of one for every
+/// halving.
 pub fn not_above<K: Copy + Ord>(keys: &[K], guess: usize, key: K) -> usize {
     let guess = guess.min(keys.len());
     let (mut low, mut high) = (guess, guess);

@@ -1,11 +1,10 @@
-//! A value that is computed when it is first asked for.
+//! A value that is computed on first use.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// As the standard library's `LazyLock`, except where a computation unwinds, because memory is
-/// refused for example. Here it is tried again when the value is next asked for. A `LazyLock` would
-/// refuse to give the value ever after.
+/// Like the standard library's `LazyLock`, except if the computation unwinds, for example because
+/// an allocation fails. Then the next use tries again, whereas a `LazyLock` stays poisoned.
 pub(crate) struct Lazy<T> {
     value: OnceLock<T>,
     compute: fn() -> T,

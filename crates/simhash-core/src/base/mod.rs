@@ -1,9 +1,9 @@
-//! What the other rooms are made of: values of a fixed width and their kernels, sorting, counting,
-//! and what long work asks in between.
+//! The building blocks of the other modules: fixed-width values and their kernels, sorting,
+//! counting, and checks for interruption in long work.
 //!
-//! [`fingerprint`] and [`bits`] are the values, [`key`] is what an index orders them by, [`simd`]
-//! has the kernels. [`exact`] and [`counter`] count, [`sort`], [`sorted`] and [`spill`] put in
-//! order what fits into memory and what does not.
+//! [`fingerprint`] and [`bits`] define the values, [`key`] the order in which an index stores them,
+//! and [`simd`] has the kernels. [`counter`] counts hashes, and [`exact`] sums weights. [`sort`]
+//! and [`sorted`] order data in memory. [`spill`] counts pairs in bounded memory.
 
 pub mod bits;
 pub(crate) mod counter;

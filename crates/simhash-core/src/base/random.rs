@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same on every machine and at every run.
+//! Pseudo-random numbers that are the same on every machine and in every run.
 
 /// A SplitMix64 generator (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
 /// 2014).

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// The most values that are sorted without a look at `check`: a quarter of a second.
+/// The most values that are sorted without a call of `check`. Sorting them takes a quarter of a
+/// second.
 const PIECE: usize = 1 << 23;
 
-/// Sorts. `check` is called now and then, and may unwind.
+/// Sorts `values`. Calls `check` at intervals; it may unwind.
 pub fn sort_checked<T: Ord>(values: &mut [T], check: &mut dyn FnMut()) {
     sort_checked_by(values, check, T::cmp);
 }
@@ -27,8 +28,8 @@ pub fn sort_checked_by<T>(
 }
 
 /// As [`sort_checked`], for values that are cheap to compare and mostly distinct. The checks cost
-/// nothing for a few million values, and a tenth of the sort for more, where [`sort_checked`]'s
-/// cost a sixth.
+/// nothing for a few million values. For more, they take a tenth of the time, where those of
+/// [`sort_checked`] take a sixth.
 pub fn sort_in_pieces<T: Ord + Copy>(values: &mut [T], check: &mut dyn FnMut()) {
     sort_pieces(values, PIECE, check);
 }

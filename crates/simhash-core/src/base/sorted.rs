@@ -1,7 +1,7 @@
 //! A map of few keys, in a sorted vector.
 //!
-//! It is used in place of a `BTreeMap`, which ends the process when something unwinds while its
-//! root grows. Refused memory unwinds (`simhash-oom`).
+//! It replaces a `BTreeMap`, which aborts the process if something unwinds while its root grows. A
+//! failed allocation unwinds (crate `simhash-oom`).
 
 /// Invariant: keys ascend strictly.
 #[derive(Clone, Debug)]
@@ -22,7 +22,8 @@ impl<K: Ord + Copy, V> SortedMap<K, V> {
         self.0.is_empty()
     }
 
-    /// The value of a key. If it has none, one is made, and all greater keys are moved.
+    /// The value of `key`. If there is none, inserts the result of `make`, which moves all greater
+    /// keys.
     pub(crate) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let at = match self.0.binary_search_by_key(&key, |&(key, _)| key) {
             Ok(at) => at,

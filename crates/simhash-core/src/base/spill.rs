@@ -1,5 +1,6 @@
-//! Neighbour pairs and how often they occur, in bounded memory. What does not fit goes to sorted
-//! runs outside, which are merged at the end. So the counts are exact, whatever the memory.
+//! Counts pairs of neighbouring terms in bounded memory. When the memory is full, the pairs move to
+//! a sorted run outside. The runs are merged at the end, so the counts are exact whatever the
+//! memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,26 +8,26 @@ use std::collections::BinaryHeap;
 use crate::base::interrupt::Interrupt;
 use crate::base::sort::sort_checked;
 
-/// Where sorted runs go: a file, or anything else that can be appended to and read.
+/// Storage for sorted runs: a file, or anything else that can be appended to and read.
 pub trait Spill {
-    /// Writes at the end.
+    /// Appends `bytes`.
     fn append(&mut self, bytes: &[u8]);
-    /// Reads at `offset` what was written there.
+    /// Fills `bytes` with the bytes that were written at `offset`.
     fn read(&mut self, offset: u64, bytes: &mut [u8]);
 }
 
 /// Pairs of term numbers, counted.
 #[derive(Default)]
 pub(crate) struct PairCounts {
-    /// For every slot a pair, with the left term in the high half, or [`EMPTY`].
+    /// For each slot, a pair with the left term in the high half, or [`EMPTY`].
     pairs: Vec<u64>,
     counts: Vec<u32>,
     used: usize,
-    /// Where every run starts and ends in the spill.
+    /// The start and end of each run in the spill.
     runs: Vec<(u64, u64)>,
 }
 
-/// No pair: numbers of terms stay below 2^32 - 1.
+/// Marks a free slot. It is no pair, because term numbers stay below 2^32 - 1.
 const EMPTY: u64 = u64::MAX;
 const FEWEST_SLOTS: usize = 1024;
 /// Bytes of a pair and its count.
@@ -39,7 +40,7 @@ pub(crate) fn pair(left: u32, right: u32) -> u64 {
 impl PairCounts {
     #[inline]
     pub(crate) fn add(&mut self, pair: u64, count: u32, interrupt: &Interrupt) {
-        // A look at a slot costs a cache line or two.
+        // Reading a slot costs a cache line or two.
         interrupt.spend(32);
         if self.used * 4 >= self.pairs.len() * 3 {
             self.grow(interrupt);
@@ -52,7 +53,7 @@ impl PairCounts {
         self.counts[slot] = self.counts[slot].saturating_add(count);
     }
 
-    /// The slot of `pair`, or the free one where it belongs.
+    /// The slot of `pair`, or the free slot for it.
     #[inline]
     fn slot(&self, pair: u64) -> usize {
         let mask = self.pairs.len() - 1;
@@ -107,14 +108,14 @@ impl PairCounts {
         self.pairs.capacity() * RECORD
     }
 
-    /// Bytes of memory at the worst moment of what may come next. Spilling sorts a copy. When the
-    /// slots are nearly full, growing takes more than that.
+    /// The most bytes of memory that the next operation may need. Spilling sorts a copy. Growing,
+    /// once the slots are nearly full, needs more than that.
     pub(crate) fn memory_at_most(&self) -> usize {
         let nearly_full = self.used * 16 >= self.pairs.len() * 11;
         self.memory() * if nearly_full { 3 } else { 2 }
     }
 
-    /// Moves the pairs in memory out, sorted.
+    /// Moves the pairs in memory to the spill, sorted.
     pub(crate) fn spill(&mut self, spill: &mut dyn Spill, interrupt: &Interrupt) {
         let mut sorted: Vec<(u64, u32)> =
             self.iter().inspect(|_| interrupt.spend(RECORD)).collect();

@@ -1,8 +1,10 @@
-//! Texts as sets.
+//! Texts as sets of shingles, and their similarity.
 //!
-//! [`shingles`] gives the exact answer (Broder 1997), [`weighted`] with the weights of a
-//! configuration. [`sketch`] says which texts are near, by bands that an index can look up and by
-//! the exact answer. [`numbers`] are those that may have to agree.
+//! [`shingles`] computes the exact similarity of two sets (Broder 1997), [`weighted`] that with the
+//! weights of a configuration. [`sketch`] decides which texts are near: bands, which an index can
+//! look up, find candidates, and the exact similarity confirms them. [`outline`] quickly rules out
+//! sets that are not similar. [`numbers`] extracts the numbers of texts, which a configuration may
+//! require to agree.
 
 pub mod numbers;
 pub mod outline;

@@ -1,4 +1,5 @@
-//! What tells at once that two sets of shingles are not similar: their hashes cut to 16 bits.
+//! Outlines of sets of shingles: hashes cut to 16 bits, which quickly show that two sets are not
+//! similar.
 
 use super::shingles::ShingleSet;
 
@@ -26,8 +27,8 @@ impl Outline {
         Some(Outline { length: set.len() as u16, hashes })
     }
 
-    /// Whether Jaccard's coefficient of the two sets can be at least so much. False is certain:
-    /// what two sets have in common, their outlines have in common as often or oftener.
+    /// Whether Jaccard's coefficient of the two sets can be at least `least`. False is certain: the
+    /// outlines share at least as many values as the sets share shingles.
     pub fn may_reach(&self, other: &Self, least: f64) -> bool {
         let [a, b] = [self, other].map(|outline| &outline.hashes[..usize::from(outline.length)]);
         let (mut i, mut j, mut common) = (0, 0, 0);
@@ -65,7 +66,7 @@ mod tests {
             let (x, y) = (Outline::of(&a).unwrap(), Outline::of(&b).unwrap());
             let jaccard = a.jaccard(&b).unwrap_or(0.0);
             prop_assert!(x.may_reach(&y, jaccard));
-            // Of 400 hashes in 65,536 few are equal by chance.
+            // With 400 hashes among 65,536 values, few are equal by chance.
             prop_assert!(a.is_empty() || b.is_empty() || !x.may_reach(&y, jaccard + 0.15));
         }
     }

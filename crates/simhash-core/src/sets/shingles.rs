@@ -38,13 +38,14 @@ pub fn distinct(
     (bytes <= limit).then_some(shingles)
 }
 
-/// What stands for a shingle in sets and in sketches: the low half of its hash.
+/// The value that represents a shingle in sets and in sketches: the low half of its hash.
 #[inline]
 pub(super) fn set_hash(shingle: &str) -> u64 {
     feature_hash::<u128>(shingle.as_bytes()) as u64
 }
 
-/// Hands every distinct shingle that weighs something to `sink`: its [`set_hash`], and its weight.
+/// Hands every distinct shingle of a weight above 0 to `sink`: its [`set_hash`] and its weight. If
+/// there is none, hands over all shingles with weight 1.
 pub(super) fn each_weight(
     simhasher: &mut Simhasher,
     text: &str,
@@ -63,24 +64,24 @@ pub(super) fn each_weight(
     }
 }
 
-/// A set of shingles, by 64 bits of their hashes. Two sets of n shingles together have two shingles
-/// of the same hash with a probability of n^2 / 2^65, 2^-25 for a million, and their similarity is
-/// wrong by one shingle then.
+/// A set of shingles, represented by 64 bits of their hashes. In two sets of n shingles together,
+/// two shingles have the same hash with a probability of n^2 / 2^65, which is 2^-25 for a million.
+/// The similarity is then wrong by one shingle.
 ///
-/// Where a configuration weighs shingles by their inverse document frequency, the set has these
-/// weights, and what weighs nothing is not in it. (Of a text of which nothing weighs anything, all
-/// weigh the same.) A shingle weighs the same in every text, so the
-/// weighted Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones,
-/// is the weight of what two sets have in common over that of their union.
+/// If a configuration weighs shingles by their inverse document frequency, the set has these
+/// weights and omits shingles of weight 0. (If all shingles of a text have weight 0, the set has
+/// all of them with equal weights.) A shingle has the same weight in every text. So the weighted
+/// Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones, is the
+/// weight of the intersection over that of the union.
 ///
-/// With it goes what stands for the text's numbers ([`crate::sets::numbers`]), if the configuration
+/// The set also has a digest of the text's numbers ([`crate::sets::numbers`]), if the configuration
 /// compares them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShingleSet {
     /// Ascending.
     hashes: Box<[u64]>,
     /// The weight of each, in units of 1 / [`MODEL_UNIT`](crate::features::weight::MODEL_UNIT).
-    /// None if all weigh 1.
+    /// Empty if all weigh 1.
     weights: Box<[u32]>,
     numbers: u64,
 }
@@ -112,7 +113,7 @@ impl ShingleSet {
     }
 
     /// The set with these [`ShingleSet::hashes`], [`ShingleSet::weights`] and
-    /// [`ShingleSet::numbers`]. `None` if the hashes do not ascend, or weights are missing, or 0.
+    /// [`ShingleSet::numbers`]. `None` if the hashes do not ascend, or a weight is missing or 0.
     pub fn from_parts(
         hashes: impl IntoIterator<Item = u64>,
         weights: impl IntoIterator<Item = u32>,
@@ -125,7 +126,7 @@ impl ShingleSet {
             .then_some(ShingleSet { hashes, weights, numbers })
     }
 
-    /// What stands for the text's numbers: equal for texts whose numbers agree, and 0 if the
+    /// A digest of the text's numbers: equal for texts whose numbers agree, and 0 if the
     /// configuration does not compare them.
     pub fn numbers(&self) -> u64 {
         self.numbers
@@ -136,7 +137,7 @@ impl ShingleSet {
         &self.hashes
     }
 
-    /// The weight of each, or nothing if all weigh the same.
+    /// The weight of each, or an empty slice if all weigh the same.
     pub fn weights(&self) -> &[u32] {
         &self.weights
     }
@@ -156,7 +157,7 @@ impl ShingleSet {
         size_of_val(&*self.hashes) + size_of_val(&*self.weights)
     }
 
-    /// A hash of the set and the numbers, by which equal ones are found.
+    /// A hash of the shingles, weights and numbers, by which equal sets are found.
     pub fn digest(&self) -> u128 {
         let mut hasher = Xxh3::new();
         self.hashes.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
@@ -173,7 +174,7 @@ impl ShingleSet {
         self.weights.iter().map(|&weight| u64::from(weight)).sum()
     }
 
-    /// Jaccard similarity |A n B| / |A u B|, 0 to 1, by the weights if there are some. `None` when
+    /// Jaccard similarity |A n B| / |A u B|, 0 to 1, weighted if the sets have weights. `None` when
     /// both sets are empty.
     pub fn jaccard(&self, other: &Self) -> Option<f64> {
         let common = self.common(other);
@@ -181,18 +182,18 @@ impl ShingleSet {
         (union > 0).then(|| common as f64 / union as f64)
     }
 
-    /// Jaccard similarity, if it is at least `least`. Both numbers of a quotient are exact as
-    /// `f64`, so 7 of 10 is the number that a user's 0.7 is.
+    /// Jaccard similarity, if it is at least `least`. Numerator and denominator are exact as `f64`,
+    /// so 7 of 10 equals a user's 0.7.
     pub fn jaccard_from(&self, other: &Self, least: f64) -> Option<f64> {
         if !self.weights.is_empty() || !other.weights.is_empty() {
             return self.jaccard(other).filter(|&jaccard| jaccard >= least);
         }
-        // No more than the smaller set can be common.
+        // The intersection is at most the smaller set.
         let (less, more) = (self.len().min(other.len()), self.len().max(other.len()));
         let most = (more > 0).then(|| less as f64 / more as f64);
         most.filter(|&most| most >= least)?;
-        // Of n shingles, counted in both sets, about 2 n J / (1 + J) are common ones. One more may
-        // differ than that allows, as the quotient is rounded.
+        // Of `all` shingles, counted over both sets, 2 `all` J / (1 + J) are common ones. The limit
+        // on the others leaves room for the rounding of the quotient.
         let all = (less + more) as f64;
         let differing = (all - 2.0 * all * least / (1.0 + least)).max(0.0) as usize + 2;
         let common = self.common_of_few(other, differing)?;
@@ -209,7 +210,7 @@ impl ShingleSet {
         self.jaccard_from(other, least)
     }
 
-    /// How many shingles both have. `None` if more than `most` are in one of them only.
+    /// How many shingles both have. `None` if more than `most` are in only one of them.
     fn common_of_few(&self, other: &Self, most: usize) -> Option<usize> {
         let (a, b) = (&*self.hashes, &*other.hashes);
         let (mut i, mut j, mut common) = (0, 0, 0);
@@ -229,8 +230,8 @@ impl ShingleSet {
         (!self.is_empty()).then(|| self.common(other) as f64 / self.total() as f64)
     }
 
-    /// How many shingles both have, or what these weigh. Both are sorted, so one walk over both
-    /// finds them.
+    /// The number of common shingles, or their weight. Both sets are sorted, so one walk finds
+    /// them.
     pub(crate) fn common(&self, other: &Self) -> u64 {
         let (mut a, mut b) = (0, 0);
         let mut common = 0;

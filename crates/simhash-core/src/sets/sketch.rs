@@ -1,27 +1,27 @@
-//! Which texts are near-duplicates: their sketches agree in enough bands, and their sets of
+//! Decides which texts are near-duplicates: their sketches agree in enough bands, and their sets of
 //! shingles are similar enough.
 //!
 //! A sketch is MinHash with bands (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive
-//! Datasets", 3.4). Each of its components is the least value of a hash function of its own over
-//! the set of shingles. Sets of Jaccard similarity J have equal components with probability J,
-//! independently, whatever their sizes ([`scattered`]). So they agree in a band of r of them with
-//! probability J^r, and the number of bands in which they agree is binomial. That is the [`Law`].
-//! Independent functions make it hold for sets of any size. The components of
-//! [`crate::sketches::minhash`] depend on each other. They miss fewer pairs of sets of more
-//! shingles, but of sets of one and two 1.5 % at 0.5, where the law says 0.9 %.
+//! Datasets", 3.4). Each component is the least value of its own hash function over the set of
+//! shingles. Two sets of Jaccard similarity J agree in each component with probability J,
+//! independently of the other components and of the sizes of the sets ([`scattered`]). So they
+//! agree in a band of r components with probability J^r, and the number of bands in which they
+//! agree is binomial. That is the [`Law`]. The components of [`crate::sketches::minhash`] depend on
+//! each other. They miss fewer pairs of larger sets, but they miss 1.5 % of the pairs of sets of
+//! one and two shingles at 0.5, where the law says 0.9 %.
 //!
-//! Where shingles have weights, a component is the least of their values as exponentially
-//! distributed numbers of a mean of one over the weight each ([`scattered::add_scaled`]). The least
-//! of all is that of a shingle with probability its weight over the weight of all. So two sets have
-//! equal components with the probability that is their weighted Jaccard coefficient, and the same
-//! laws hold of that. This is consistent weighted sampling (Ioffe, ICDM 2010) where a shingle
-//! weighs the same in every set.
+//! If shingles have weights, each shingle's value becomes an exponentially distributed number whose
+//! mean is one over the weight ([`scattered::add_scaled`]). A component is the least of these
+//! numbers. A shingle has the least one with a probability of its weight over the total weight. So
+//! two sets agree in a component with a probability equal to their weighted Jaccard coefficient,
+//! and the same laws hold for it. This is consistent weighted sampling (Ioffe, ICDM 2010) where a
+//! shingle weighs the same in every set.
 //!
-//! The laws are nested. Whatever agrees as a greater similarity asks also agrees as a smaller one
-//! does, so texts that are near at a similarity are near at every smaller one. And every law speaks
-//! of the first bands of the same sketch. So an index made for one similarity answers every greater
-//! one by the keys that it has: of those below 0.5, which have bands of two rows, the first
-//! components are those of the bands of three rows.
+//! The laws are nested: two sketches that satisfy the law of a similarity satisfy that of every
+//! smaller one. So texts that are near at a similarity are near at every smaller one. Every law
+//! uses the first bands of the same sketch. A band of two rows, used below 0.5, has the first two
+//! components of the band of three rows with its number. So an index made for one similarity serves
+//! every greater one with the keys that it has.
 
 use super::shingles::{ShingleSet, each_weight, set_hash};
 use crate::Simhasher;
@@ -35,16 +35,17 @@ use crate::features::weight::MODEL_UNIT;
 /// Similarities are from this to 1.
 pub const LEAST_SIMILARITY: f64 = 0.3;
 
-/// The similarity that is asked for unless another is named.
+/// The default similarity.
 pub const DEFAULT_SIMILARITY: f64 = 0.7;
 
-/// A key lies in the most significant bits of a `u64`. The other bits are 0.
+/// The number of bits of a key. It is in the most significant bits of a `u64`, and the others are
+/// 0.
 pub const KEY_BITS: u32 = 40;
 
 /// The most bands that an index stores keys of.
 pub const MOST_BANDS: usize = 49;
 
-/// What looks like a key, the greatest, and is that of no band in any layout.
+/// A value in the form of a key that is greater than every key of every layout.
 pub const NO_KEY: u64 = u64::MAX << (64 - KEY_BITS);
 
 /// Two texts are candidates at a similarity if they agree in at least `shared` of the first `bands`
@@ -56,11 +57,11 @@ pub struct Law {
     pub shared: usize,
 }
 
-/// The law from each similarity on. For exactly that similarity it finds 0.999 of all pairs, and
-/// 0.99 below 0.6. Laws of more bands look for more keys, but have more of them shared, so fewer
-/// texts that are not near become candidates. To look for a key costs a fiftieth of reading a
-/// candidate's text. From 0.8 on fewer bands suffice to keep candidates rare, and an index that
-/// serves no smaller similarity is smaller.
+/// The law for the similarities from each number on. At exactly that similarity it finds at least
+/// 0.999 of all pairs, and below 0.6 at least 0.99. A law of more bands looks up more keys but can
+/// require more shared ones, so fewer texts that are not near become candidates. Looking up a key
+/// costs a fiftieth of reading a candidate's text. From 0.8 on, fewer bands suffice to keep
+/// candidates rare, and they make an index that serves no smaller similarity smaller.
 const LAWS: [(f64, Law); 8] = [
     (0.9, Law { bands: 14, rows: 3, shared: 5 }),
     (0.8, Law { bands: 24, rows: 3, shared: 5 }),
@@ -72,7 +73,7 @@ const LAWS: [(f64, Law); 8] = [
     (LEAST_SIMILARITY, Law { bands: MOST_BANDS, rows: 2, shared: 1 }),
 ];
 
-/// The bands of three rows. The components of a sketch are theirs.
+/// The number of bands of three rows. They have all components of a sketch.
 const THIRDS: usize = 35;
 const COMPONENTS: usize = 3 * THIRDS;
 const _: () = assert!(COMPONENTS <= LANES);
@@ -111,9 +112,9 @@ impl Law {
     }
 }
 
-/// What an index made for a similarity stores of each text: so many keys, of bands of so many rows.
-/// They serve every greater similarity too: what [`Law::of`] it makes candidates agrees in at least
-/// `shared` of the first `bands` keys.
+/// The keys that an index made for a similarity stores of each text: those of `bands` bands of
+/// `rows` rows. They serve every greater similarity too. Candidates by the [`Law::of`] that
+/// similarity agree in at least its `shared` of its first `bands` keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub bands: usize,
@@ -127,16 +128,17 @@ impl Layout {
         Law::of(similarity).map(|Law { bands, rows, .. }| Layout { bands, rows })
     }
 
-    /// The band of a key of [`Sketch::keys`], or of its first bits: then it may be the band before.
+    /// The band of a key of [`Sketch::keys`]. Of only the first bits of a key, it may be the band
+    /// before.
     #[inline]
     pub fn band(self, key: u64) -> usize {
         let width = (1 << KEY_BITS) / self.bands as u64;
         ((key >> (64 - KEY_BITS)) / width) as usize
     }
 
-    /// The keys of the bands, which divide the numbers of [`KEY_BITS`] bits among themselves, in
-    /// order. So keys of different bands never are equal. As no layout's number of bands is a power
-    /// of two, the last number is left over: [`NO_KEY`].
+    /// The keys of the bands, in order. The bands divide the numbers of [`KEY_BITS`] bits among
+    /// themselves, so keys of different bands are never equal. No layout's number of bands is a
+    /// power of two, so the last number is left over: [`NO_KEY`].
     #[inline]
     fn keys(self, sketch: &[u32; LANES]) -> impl Iterator<Item = u64> {
         let width = (1 << KEY_BITS) / self.bands as u64;
@@ -152,10 +154,11 @@ impl Layout {
     }
 }
 
-/// The components of each band of so many rows; of two rows, the first of them twice.
+/// The components of each band of `rows` rows. A band of two rows repeats its first component.
 ///
-/// Those of a band of two rows are the first two of that band of three rows. Behind the last of
-/// these, each has the third components of two bands. So no component is in two bands.
+/// A band of two rows has the first two components of the band of three rows with its number. Each
+/// band after the last of these has the third components of two bands. So no component is in two
+/// bands.
 fn components(rows: usize) -> &'static [[u8; 3]] {
     const OF_THREE: [[u8; 3]; THIRDS] = {
         let mut bands = [[0; 3]; THIRDS];
@@ -193,7 +196,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// The keys of a [`Layout::of`] some similarity. Key i belongs to band i. They are ascending.
+    /// The keys of a [`Layout::of`] some similarity, ascending. Key i belongs to band i.
     pub fn keys(&self, layout: Layout) -> impl Iterator<Item = u64> + '_ {
         layout.keys(&self.components)
     }
@@ -213,7 +216,7 @@ impl Sketch {
 pub struct Sketcher(Simhasher);
 
 impl Sketcher {
-    /// For the shingles of the simhasher, which is one of a
+    /// A sketcher for the shingles of `simhasher`, which has the configuration of a
     /// [`crate::config::recipes::near_recipe`].
     pub fn new(simhasher: Simhasher) -> Self {
         Sketcher(simhasher)
@@ -226,8 +229,8 @@ impl Sketcher {
         Some(Sketch { components: Box::new(components), set })
     }
 
-    /// Puts only the keys of the text's sketch into `keys`, which is faster. False, and no keys, if
-    /// it has no token.
+    /// Replaces `keys` by the keys of the text's sketch. This is faster than making the sketch.
+    /// False, and no keys, if the text has no token.
     pub fn keys(
         &mut self,
         text: &str,
@@ -267,11 +270,11 @@ fn of_set(set: &ShingleSet, interrupt: &Interrupt) -> Option<[u32; LANES]> {
     least.finish()
 }
 
-/// The components of the shingles that were added, each any number of times.
+/// Computes the components of shingles, each of which may be added any number of times.
 struct Least {
     components: [u32; LANES],
-    /// Shingles that are not in the components yet, and how rare they are: one over the weight. Of
-    /// one text either all have a weight, or none has.
+    /// Shingles that are not in the components yet, and one over the weight of each. Either all
+    /// shingles of a text have weights, or none has.
     waiting: [u64; BATCH],
     scales: [f32; BATCH],
     is_weighed: bool,
@@ -279,7 +282,7 @@ struct Least {
     some: bool,
 }
 
-/// The shingles that are put into a sketch together.
+/// How many shingles are put into a sketch at a time.
 const BATCH: usize = 64;
 
 impl Least {
@@ -329,13 +332,12 @@ impl Least {
     }
 }
 
-/// Whether two texts are near-duplicates: candidates by [`Law::of`] the similarity, and at least so
-/// similar by Jaccard's coefficient of their sets of shingles, and their numbers agree if the
-/// configuration compares them. Whoever asks first has no bearing on it. False if the similarity
+/// Whether two texts are near-duplicates: they are candidates by [`Law::of`] the similarity,
+/// Jaccard's coefficient of their sets of shingles is at least the similarity, and their numbers
+/// agree if the configuration compares them. The result is symmetric. It is false if the similarity
 /// has no law.
 ///
-/// Shingles are compared by hashes of 64 bits. Two texts of a million shingles together have some
-/// pair of equal hashes with a probability of 2^-25; their similarity is wrong by one shingle then.
+/// Shingles are compared by hashes of 64 bits: see [`ShingleSet`].
 pub fn near(a: &Sketch, b: &Sketch, similarity: f64) -> bool {
     Law::of(similarity).is_some_and(|law| law.holds(a, b))
         && a.set.near(&b.set, similarity).is_some()
@@ -404,7 +406,8 @@ mod tests {
         }
     }
 
-    /// No component is in two bands of a layout, and a band of two rows is part of that of three.
+    /// No component is in two bands of a layout, and a band of two rows is part of the band of
+    /// three rows.
     #[test]
     fn bands_are_disjoint_and_nested() {
         let [two, three] = [components(2), components(3)];
@@ -419,7 +422,8 @@ mod tests {
         assert!(two.iter().zip(three).all(|(two, three)| two[..2] == three[..2]));
     }
 
-    /// The law is a binomial for sets of any size: of pairs of sets, as many are candidates.
+    /// Sets of any size obey the binomial law: the share of pairs that are candidates is as it
+    /// says.
     #[test]
     fn sets_of_a_few_shingles_obey_the_law() {
         let mut random = SplitMix64::new(7);
@@ -463,7 +467,7 @@ mod tests {
         }
     }
 
-    /// Checks that each law found as many of the pairs, all `j` similar, as it should.
+    /// Checks that each law found as many of the pairs, all `j` similar, as expected.
     fn assert_laws(j: f64, counts: [usize; LAWS.len()], pairs: usize) {
         for ((_, law), count) in LAWS.iter().zip(counts) {
             let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
@@ -525,7 +529,7 @@ mod tests {
         }
     }
 
-    /// `tests/golden.py` computes the same keys by itself.
+    /// `tests/golden.py` computes the same keys independently.
     #[test]
     fn weighted_keys_are_those_of_another_implementation() {
         let mut shingles: Vec<(u64, u32)> = (0..40u32)
@@ -546,8 +550,8 @@ mod tests {
     fn rare_words_decide() {
         let plain: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
         let mut trainer = Trainer::new(&plain).unwrap();
-        // Of words that are in all ten texts the idf is below 0: they are not in the sets, but in
-        // that of a text without others.
+        // Words in all ten texts have an idf below 0. Sets omit them, except that of a text without
+        // others.
         for i in 0..10 {
             trainer.add(&format!("all of these say item{i}"), &mut || ()).unwrap();
         }
@@ -601,7 +605,7 @@ mod tests {
             prop_assert_eq!(sketch(&a), x);
         }
 
-        /// An index finds what is near by the keys that it has, whatever it was made for.
+        /// An index finds near texts by the keys that it has, at every similarity from its own on.
         #[test]
         fn keys_of_every_layout_serve_greater_similarities(
             a in prop::collection::vec(0u16..1000, 1..30),

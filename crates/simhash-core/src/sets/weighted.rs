@@ -1,5 +1,5 @@
-//! A text as its set of shingles with the weights of a configuration: what rare shingles say about
-//! two texts counts more than what common ones say.
+//! A text as its set of shingles with the weights of a configuration: rare shingles can count more
+//! than common ones.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -7,8 +7,8 @@ use crate::Simhasher;
 use crate::base::sort::sort_checked;
 use crate::sets::numbers;
 
-/// A set of weighted shingles, by their 128-bit hashes. With uniform weights its similarities are
-/// those of a [`ShingleSet`](super::shingles::ShingleSet).
+/// A set of weighted shingles, represented by their 128-bit hashes. With uniform weights its
+/// similarities are those of a [`ShingleSet`](super::shingles::ShingleSet).
 ///
 /// The weights are whole units, so sums of them are exact and the same on every machine.
 ///
@@ -29,7 +29,7 @@ pub struct WeightedSet {
     /// The weight of each.
     units: Vec<u32>,
     total: u64,
-    /// As of a [`ShingleSet`](super::shingles::ShingleSet).
+    /// As [`ShingleSet::numbers`](super::shingles::ShingleSet::numbers).
     numbers: u64,
 }
 
@@ -45,7 +45,7 @@ impl WeightedSet {
         WeightedSet { hashes, units, total, numbers }
     }
 
-    /// What stands for the text's numbers.
+    /// The digest of the text's numbers.
     pub fn numbers(&self) -> u64 {
         self.numbers
     }
@@ -65,7 +65,7 @@ impl WeightedSet {
         self.hashes.capacity() * size_of::<u128>() + self.units.capacity() * size_of::<u32>()
     }
 
-    /// A hash of the set, by which equal sets are found.
+    /// A hash of the shingles, weights and numbers, by which equal sets are found.
     pub fn digest(&self) -> u128 {
         let mut hasher = Xxh3::new();
         for (hash, units) in self.hashes.iter().zip(&self.units) {
@@ -76,27 +76,28 @@ impl WeightedSet {
         hasher.digest128()
     }
 
-    /// Whether nothing in the set weighs anything.
+    /// Whether every shingle in the set has weight 0.
     pub fn weighs_nothing(&self) -> bool {
         self.total == 0
     }
 
     /// Weighted Jaccard similarity, 0 to 1: the sum of each shingle's smaller weight, over the sum
     /// of its greater one (Ioffe, "Improved Consistent Sampling, Weighted Minhash and L1
-    /// Sketching", ICDM 2010). `None` when nothing in either set weighs anything.
+    /// Sketching", ICDM 2010). `None` when the total weight of both sets is 0.
     pub fn jaccard(&self, other: &Self) -> Option<f64> {
         let common = self.common(other);
         let union = self.total + other.total - common;
         (union > 0).then(|| common as f64 / union as f64)
     }
 
-    /// How much of this set's weight the other has as well, 0 to 1. `None` when nothing in this set
-    /// weighs anything.
+    /// The share of this set's weight that the other has as well, 0 to 1. `None` when the total
+    /// weight of this set is 0.
     pub fn containment(&self, other: &Self) -> Option<f64> {
         (self.total > 0).then(|| self.common(other) as f64 / self.total as f64)
     }
 
-    /// The sum of each common shingle's smaller weight. One walk over both finds them.
+    /// The sum of each common shingle's smaller weight. Both sets are sorted, so one walk finds
+    /// them.
     fn common(&self, other: &Self) -> u64 {
         let (mut a, mut b) = (0, 0);
         let mut common = 0;
@@ -182,8 +183,8 @@ mod tests {
     fn rare_shingles_count_more_by_idf() {
         let plain: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
         let mut trainer = Trainer::new(&plain).unwrap();
-        // idf = ln(|D| / (df + 1)): of "the", in all ten, it is below 0 and counts as 0. Of the
-        // others, which are in one each, it is ln(10 / 2).
+        // idf = ln(|D| / (df + 1)): for "the", which is in all ten, it is below 0 and counts as 0.
+        // For the others, which are in one each, it is ln(10 / 2).
         for i in 0..10 {
             trainer.add(&format!("the w{}", letter(i)), &mut || ()).unwrap();
         }

@@ -2,13 +2,14 @@
 
 use crate::Fingerprint;
 
-/// How many hashes are summed at a time. Together their weights must not overflow a 32-bit lane.
+/// How many hashes are summed at a time in 32-bit lanes, unless their total weight overflows a
+/// lane.
 const BATCH: usize = 1024;
 
 /// One number for each bit of a fingerprint, by its words: bit i of word w is `[w][i]`.
 type PerBit<F, T> = <F as Fingerprint>::PerWord<[T; 64]>;
 
-/// For every bit position, the sum of the weights of the hashes in which it is 1. And the sum of
+/// For every bit position, the sum of the weights of the hashes in which it is 1, and the sum of
 /// all weights.
 #[derive(Clone)]
 pub struct BitSums<F: Fingerprint> {
@@ -57,7 +58,7 @@ impl<F: Fingerprint> BitSums<F> {
         }
     }
 
-    /// Component V\[bit\] of the literature: twice the weight of the ones, less the weight of all.
+    /// Component V\[bit\] of the literature: twice the weight of the ones, minus the total weight.
     pub fn component(&self, bit: u32) -> i64 {
         2 * self.ones.as_ref().as_flattened()[bit as usize] as i64 - self.total as i64
     }
@@ -129,7 +130,7 @@ mod x86 {
 
     use crate::Fingerprint;
 
-    /// One masked addition for every 16 bits of a hash. Passes of as many words as there are
+    /// One masked addition for every 16 bits of a hash. Each pass covers as many words as there are
     /// registers for.
     #[target_feature(enable = "avx512f")]
     pub(super) fn add_avx512<F: Fingerprint>(
@@ -153,7 +154,8 @@ mod x86 {
         }
     }
 
-    /// Sums the words of the hashes from word `from` on, four groups each.
+    /// Sums `GROUPS` / 4 words of the hashes, from word `from` on. A word is four groups of 16
+    /// bits.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn add_avx512_groups<F: Fingerprint, const GROUPS: usize>(
@@ -172,7 +174,7 @@ mod x86 {
         }
         let (vectors, _) = lanes.as_flattened_mut().as_chunks_mut::<16>();
         for (lanes, sum) in vectors.iter_mut().zip(sums) {
-            // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no
+            // SAFETY: `lanes` is an exclusive reference to 64 bytes; the instruction needs no
             // alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
         }
@@ -201,7 +203,7 @@ mod x86 {
                 }
             }
             for (lanes, sum) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(sums) {
-                // SAFETY: `lanes` is 32 bytes that nobody else refers to; the instruction needs no
+                // SAFETY: `lanes` is an exclusive reference to 32 bytes; the instruction needs no
                 // alignment.
                 unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sum) };
             }
@@ -222,7 +224,7 @@ mod neon {
         // 32 bits a pass: eight sums and eight masks stay in registers.
         let masks: [uint32x4_t; 8] = std::array::from_fn(|group| {
             let bits: [u32; 4] = std::array::from_fn(|lane| 1 << (4 * group + lane));
-            // SAFETY: an array of as many bytes as the vector has.
+            // SAFETY: `bits` is an array of 16 bytes, the size of the vector.
             unsafe { vld1q_u32(bits.as_ptr()) }
         });
         let (halves, _) = lanes.as_flattened_mut().as_chunks_mut::<32>();
@@ -236,7 +238,7 @@ mod neon {
                 }
             }
             for (lanes, sum) in lanes.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-                // SAFETY: as above; nobody else refers to the array.
+                // SAFETY: `lanes` is an exclusive reference to 16 bytes, the size of the vector.
                 unsafe { vst1q_u32(lanes.as_mut_ptr(), sum) };
             }
         }

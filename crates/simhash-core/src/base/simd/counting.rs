@@ -2,14 +2,14 @@
 
 /// A piece of work that counts bits.
 ///
-/// What [`Counting::run`] calls is compiled for the instruction only where it is inlined, so it and
-/// what it calls in a loop should be `#[inline(always)]`.
+/// Functions that [`Counting::run`] calls use the instruction only where they are inlined. So `run`
+/// and the functions that it calls in a loop should be `#[inline(always)]`.
 pub trait Counting {
     type Output;
     fn run(self) -> Self::Output;
 }
 
-/// Runs it, by the processor's instruction where there is one.
+/// Runs `work`, with the processor's instruction where it has one.
 #[inline]
 pub fn counting<W: Counting>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]

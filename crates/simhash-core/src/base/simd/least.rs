@@ -10,7 +10,7 @@
 /// Lanes are worked on in groups of this many. A slice of lanes is a whole number of groups.
 pub const GROUP: usize = 64;
 
-/// The coefficients by which a hash's values depend on the powers 0, 1 and 2 of the lane.
+/// The coefficients of a hash's polynomial in the lane, for the powers 0, 1 and 2.
 #[inline]
 fn coefficients(hash: u64, shift: u32) -> [u32; 3] {
     let high = (hash >> 32) as u32;
@@ -58,7 +58,7 @@ pub fn mix(mut x: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The value that [`mix`] makes `mixed` of.
+/// The inverse of [`mix`]: the value that it maps to `mixed`.
 #[inline(always)]
 pub fn unmix(mixed: u32) -> u32 {
     // The factors are the inverses of those of `mix`, modulo 2^32.
@@ -67,7 +67,7 @@ pub fn unmix(mixed: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// For every group the first bits of the mixed lanes: bit i is that of lane i.
+/// For every group, the most significant bits of its lanes after [`mix`]: bit i is that of lane i.
 pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
     groups.iter().map(|group| {
         #[cfg(target_arch = "x86_64")]
@@ -100,8 +100,8 @@ fn first_bits_portable(group: &[u32; GROUP]) -> u64 {
 fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     for &hash in hashes {
         let [b, a, q] = coefficients(hash, shift);
-        // The value of the next lane, and by how much the one after it is greater, which grows by 2
-        // q.
+        // The value of the next lane, and its difference from that of the lane after it. The
+        // difference grows by 2 q from lane to lane.
         let (mut value, mut step) = (b, a.wrapping_add(q));
         for lane in groups.as_flattened_mut() {
             *lane = (*lane).min(value);
@@ -111,13 +111,14 @@ fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     }
 }
 
-/// By how much the step from a lane to the one `by` lanes further grows over `by` lanes.
+/// A lane's step is the difference between its value and that of the lane `by` lanes further on.
+/// This is how much the step grows over `by` lanes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn growth(q: u32, by: u32) -> u32 {
     q.wrapping_mul(2 * by * by)
 }
 
-/// Defines [`add`] for one set of instructions, by those that work on a vector of `$by` lanes.
+/// Defines [`add`] for one instruction set, whose vectors have `$by` lanes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! kernel {
     (
@@ -132,12 +133,13 @@ macro_rules! kernel {
             let grows = growth(2, BY as u32) << shift != 0;
             for (number, group) in groups.iter_mut().enumerate() {
                 let lanes: [u32; BY] = std::array::from_fn(|lane| (number * GROUP + lane) as u32);
-                // SAFETY: an array of as many bytes as the vector has; the instruction needs no
-                // alignment.
+                // SAFETY: `lanes` is an array of as many bytes as the vector has; the instruction
+                // needs no alignment.
                 let lanes = unsafe { $load(lanes.as_ptr().cast()) };
                 let (vectors, _) = group.as_chunks_mut::<BY>();
                 let mut least: [$vector; GROUP / BY] = std::array::from_fn(|i| {
-                    // SAFETY: as above.
+                    // SAFETY: `vectors[i]` is an array of as many bytes as the vector has; the
+                    // instruction needs no alignment.
                     unsafe { $load(vectors[i].as_ptr().cast()) }
                 });
                 for &hash in hashes {
@@ -164,7 +166,8 @@ macro_rules! kernel {
                     }
                 }
                 for (vector, least) in vectors.iter_mut().zip(least) {
-                    // SAFETY: as above; nobody else refers to the array.
+                    // SAFETY: `vector` is an exclusive reference to as many bytes as the vector
+                    // has; the instruction needs no alignment.
                     unsafe { $store(vector.as_mut_ptr().cast(), least) };
                 }
             }
@@ -183,8 +186,7 @@ mod x86 {
         let mixed = group.map(mix);
         let (vectors, _) = mixed.as_chunks::<16>();
         vectors.iter().rev().fold(0, |bits, vector| {
-            // SAFETY: an array of as many bytes as the vector has; the instruction needs no
-            // alignment.
+            // SAFETY: `vector` is an array of 64 bytes; the instruction needs no alignment.
             let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             bits << 16 | u64::from(_mm512_cmplt_epi32_mask(vector, _mm512_setzero_si512()))
         })
@@ -195,7 +197,7 @@ mod x86 {
         let mixed = group.map(mix);
         let (vectors, _) = mixed.as_chunks::<8>();
         vectors.iter().rev().fold(0, |bits, vector| {
-            // SAFETY: as above.
+            // SAFETY: `vector` is an array of 32 bytes; the instruction needs no alignment.
             let vector = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
             bits << 8 | u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(vector)) as u32)
         })
@@ -240,10 +242,10 @@ mod neon {
     pub(super) fn first_bits(group: &[u32; GROUP]) -> u64 {
         let mixed = group.map(mix);
         let (vectors, _) = mixed.as_chunks::<4>();
-        // SAFETY: an array of as many bytes as the vector has.
+        // SAFETY: an array of 16 bytes, the size of the vector.
         let places = unsafe { vld1q_s32([0, 1, 2, 3].as_ptr()) };
         vectors.iter().rev().fold(0, |bits, vector| {
-            // SAFETY: as above.
+            // SAFETY: `vector` is an array of 16 bytes, the size of a vector.
             let vector = unsafe { vld1q_u32(vector.as_ptr()) };
             bits << 4 | u64::from(vaddvq_u32(vshlq_u32(vshrq_n_u32::<31>(vector), places)))
         })

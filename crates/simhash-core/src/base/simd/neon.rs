@@ -8,17 +8,18 @@ use crate::base::bits::B256;
 /// How many keys are compared at a time.
 pub(super) const KEYS: usize = 16;
 
-/// A key as vectors.
+/// A key that is compared with [`KEYS`] keys at a time in vectors.
 pub(super) trait Vectors: Copy {
-    /// For each of the [`KEYS`] keys that lie at `keys`, all ones in its byte if it is within
-    /// `distance` by the bits of `mask`.
+    /// Compares `self` with the [`KEYS`] keys at `keys`, in the bits of `mask`. The byte of a key
+    /// within `distance` is all ones; any other is 0.
     ///
     /// # Safety
-    /// So many bytes can be read, at any alignment.
+    /// [`KEYS`] keys can be read at `keys`, at any alignment.
     unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t;
 }
 
-/// The index of each byte that is not 0, in ascending order.
+/// Hands the index of each byte that is not 0 to `each`, in ascending order. Each byte must be 0 or
+/// all ones.
 #[inline]
 #[target_feature(enable = "neon")]
 pub(super) fn for_each_set(bytes: uint8x16_t, mut each: impl FnMut(u32)) {
@@ -31,19 +32,19 @@ pub(super) fn for_each_set(bytes: uint8x16_t, mut each: impl FnMut(u32)) {
     }
 }
 
-/// How many bits of each byte of vector `index` at `keys` differ from `center`, of those of `mask`.
+/// For each byte of vector `index` at `keys`, how many of the bits of `mask` differ from `center`.
 ///
 /// # Safety
-/// That vector can be read, at any alignment.
+/// Vector `index` at `keys` can be read, at any alignment.
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn differing(keys: *const u8, index: usize, [center, mask]: [uint8x16_t; 2]) -> uint8x16_t {
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that vector `index` at `keys` can be read, at any alignment.
     let key = unsafe { vld1q_u8(keys.add(16 * index)) };
     vcntq_u8(vandq_u8(veorq_u8(key, center), mask))
 }
 
-/// Sums of neighbours, until one vector is left: byte i is the sum of 16 / N vectors' bytes.
+/// Sums neighbouring bytes, which halves the number of vectors.
 macro_rules! add_up {
     ($vectors:expr) => {{
         let vectors = $vectors;
@@ -54,7 +55,7 @@ macro_rules! add_up {
 impl Vectors for u64 {
     #[inline(always)]
     unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
-        // SAFETY: every such processor has NEON; the read is the caller's.
+        // SAFETY: every arm64 processor has NEON; the caller guarantees that the keys can be read.
         unsafe { close_narrow(self, mask, keys, distance) }
     }
 }
@@ -62,7 +63,7 @@ impl Vectors for u64 {
 impl Vectors for u128 {
     #[inline(always)]
     unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
-        // SAFETY: as above.
+        // SAFETY: every arm64 processor has NEON; the caller guarantees that the keys can be read.
         unsafe { close_wide(self, mask, keys, distance) }
     }
 }
@@ -70,24 +71,24 @@ impl Vectors for u128 {
 impl Vectors for B256 {
     #[inline(always)]
     unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
-        // SAFETY: as above.
+        // SAFETY: every arm64 processor has NEON; the caller guarantees that the keys can be read.
         unsafe { close_quad(self, mask, keys, distance) }
     }
 }
 
-/// A distance in every byte. One that a byte cannot hold is greater than every sum there is.
+/// `distance` in every byte. A distance that does not fit a byte exceeds every sum, so 255 serves.
 #[inline]
 #[target_feature(enable = "neon")]
 fn limit(distance: u32) -> uint8x16_t {
     vdupq_n_u8(u8::try_from(distance).unwrap_or(u8::MAX))
 }
 
-/// Two keys a vector, and the counts of a key are eight bytes.
+/// A vector holds two keys. The counts of a key are eight bytes.
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn close_narrow(center: u64, mask: u64, keys: *const u8, distance: u32) -> uint8x16_t {
     let center = [center, mask].map(|key| vreinterpretq_u8_u64(vdupq_n_u64(key)));
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that 16 keys, 8 vectors, can be read at `keys`.
     let counts: [_; 8] = std::array::from_fn(|i| unsafe { differing(keys, i, center) });
     let by_half: [_; 4] = add_up!(counts);
     let by_quarter: [_; 2] = add_up!(by_half);
@@ -95,13 +96,13 @@ unsafe fn close_narrow(center: u64, mask: u64, keys: *const u8, distance: u32) -
     vcleq_u8(sums, limit(distance))
 }
 
-/// One key a vector. The sum of a key is at most 128.
+/// A vector holds one key. The sum of a key is at most 128.
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn close_wide(center: u128, mask: u128, keys: *const u8, distance: u32) -> uint8x16_t {
-    // SAFETY: 16 bytes.
+    // SAFETY: the array has 16 bytes, the size of the vector.
     let center = [center, mask].map(|key| unsafe { vld1q_u8(key.to_ne_bytes().as_ptr()) });
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that 16 keys, 16 vectors, can be read at `keys`.
     let counts: [_; 16] = std::array::from_fn(|i| unsafe { differing(keys, i, center) });
     let sums: [_; 8] = add_up!(counts);
     let sums: [_; 4] = add_up!(sums);
@@ -110,16 +111,16 @@ unsafe fn close_wide(center: u128, mask: u128, keys: *const u8, distance: u32) -
     vcleq_u8(sums, limit(distance))
 }
 
-/// Two vectors a key. The sum of a key is at most 256, which is more than a byte holds, so the last
-/// sums have 16 bits.
+/// A key takes two vectors. The sum of a key is at most 256, which is more than a byte holds, so
+/// the last sums have 16 bits.
 #[inline]
 #[target_feature(enable = "neon")]
 unsafe fn close_quad(center: B256, mask: B256, keys: *const u8, distance: u32) -> uint8x16_t {
     let [low, high] = [0, 2].map(|word| {
-        // SAFETY: 16 bytes from each of these words on.
+        // SAFETY: the key has at least 16 bytes from word 0 and from word 2 on.
         [center, mask].map(|key| unsafe { vld1q_u8(key.words()[word..].as_ptr().cast()) })
     });
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that 16 keys, 32 vectors, can be read at `keys`.
     let counts: [_; 16] = std::array::from_fn(|i| unsafe {
         vaddq_u8(differing(keys, 2 * i, low), differing(keys, 2 * i + 1, high))
     });

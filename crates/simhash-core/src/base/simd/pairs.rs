@@ -1,8 +1,8 @@
-//! Compares every fingerprint of a short array with every one of some runs of another: the inner
-//! loop of a join.
+//! Compares every fingerprint of a short array with every fingerprint in some runs of another
+//! array: the inner loop of a join.
 //!
-//! One call compares a few tens with tens to thousands, so that the choice of the kernel and what
-//! it begins with cost little beside the comparisons. Nearly always nothing is found.
+//! One call compares a few tens of keys with tens to thousands of rows, so choosing and setting up
+//! a kernel costs little beside the comparisons. Nearly always it finds nothing.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use crate::base::bits::B256;
 use crate::base::key::Key;
 
-/// At most `max` of the bits of the first `words` words of 64 bits differ. Words count from the
-/// most significant one.
+/// A condition on a pair: at most `max` bits of the first `words` 64-bit words differ. Words are
+/// counted from the most significant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
     pub words: usize,
@@ -30,11 +30,11 @@ impl Close {
     }
 }
 
-/// What a call of [`close_pairs`] found, and room for the next one.
+/// The result of a call of [`close_pairs`], with buffers that the next call reuses.
 #[derive(Debug, Default)]
 pub struct Candidates {
     pairs: Vec<(u32, u32)>,
-    /// Rows that are near any key, before it is known which.
+    /// Rows that are near any key. Which keys is not known yet.
     #[cfg(target_arch = "x86_64")]
     rows: Vec<u32>,
 }
@@ -46,9 +46,9 @@ impl Candidates {
     }
 }
 
-/// Finds the index pairs (i, j) of all `rows[i]` and `keys[j]` that are `close`, with i in any of
-/// the runs, in any order. If the keys are rows themselves, from number `own` on, each pair of them
-/// is found once, with the greater number as i, and none with itself.
+/// Finds the index pairs (i, j) of all `rows[i]` and `keys[j]` that are `close`, in any order. i
+/// lies in one of the runs. If the keys are themselves the rows from number `own` on, each pair of
+/// rows is found once, with the greater number as i, and no row is paired with itself.
 ///
 /// # Panics
 /// When a run goes beyond the rows.
@@ -82,7 +82,7 @@ pub fn close_pairs<F: Key>(
     }
 }
 
-/// Whether a pair of a row and a key is wanted.
+/// Whether to report the pair of a row and a key. If keys are rows, each pair is reported once.
 #[inline(always)]
 fn is_wanted(row: u32, key: u32, own: Option<u32>) -> bool {
     own.is_none_or(|own| row > own + key)
@@ -98,7 +98,7 @@ fn rows_of<'a, F>(rows: &'a [F], run: &Range<u32>) -> &'a [F] {
 #[inline(always)]
 fn cast<F: Key, T: Key>(keys: &[F]) -> Option<&[T]> {
     (TypeId::of::<F>() == TypeId::of::<T>()).then(|| {
-        // SAFETY: the types are the same.
+        // SAFETY: `F` and `T` are the same type, as their `TypeId`s are equal.
         unsafe { std::slice::from_raw_parts(keys.as_ptr().cast::<T>(), keys.len()) }
     })
 }
@@ -205,13 +205,13 @@ mod x86 {
         all_pairs(rows, runs, keys, close, found);
     }
 
-    /// As many words as a vector has lanes.
+    /// 64-bit lanes of a vector.
     const LANES: usize = 8;
 
     /// The most keys that a row is compared with at once.
     const KEYS: usize = 4 * LANES;
 
-    /// So many runs ahead rows are fetched into the processor's cache.
+    /// How many runs ahead rows are prefetched into the processor's cache.
     const AHEAD: usize = 3;
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
@@ -237,13 +237,13 @@ mod x86 {
     /// At most [`KEYS`] keys.
     struct Keys<'a, F> {
         keys: &'a [F],
-        /// The number of the first one.
+        /// The number of the first of them among all keys.
         below: u32,
-        /// Its number as a row, if they are rows.
+        /// The row number of the first of them, if the keys are rows.
         own: Option<u32>,
     }
 
-    /// For some keys, of which the `W` most significant words count, as of rows.
+    /// Finds the pairs of these keys, comparing the `W` most significant words.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn some_keys<F: Key, const W: usize>(
@@ -261,8 +261,8 @@ mod x86 {
         }
     }
 
-    /// As [`some_keys`], for keys that are `G` groups of [`LANES`]. It is first noted which rows
-    /// are near any key, by one comparison a row. Which keys, is for those rows only.
+    /// As [`some_keys`], for `G` groups of [`LANES`] keys. A first pass notes the rows that are
+    /// near any key, with one comparison per row. Only for those rows are the keys determined.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn groups<F: Key, const W: usize, const G: usize>(
@@ -282,7 +282,7 @@ mod x86 {
         let keys_of = group_words::<F, W, G>(keys);
         let limit = _mm512_set1_epi64(i64::from(max));
         for &number in &near[..count] {
-            // The keys that are there, or of which this row is wanted.
+            // A mask of the keys that exist and whose pair with this row is to be reported.
             let wanted = own.map_or(KEYS, |own| number.saturating_sub(own) as usize);
             let wanted = ((1u64 << wanted.min(keys.len()).min(KEYS)) - 1) as u32;
             let row = words(&rows[number as usize..][..1]);
@@ -299,12 +299,12 @@ mod x86 {
         }
     }
 
-    /// Writes the numbers of rows that are near any of the keys to the first places of `near`,
-    /// which has one for each row. Returns how many they are.
+    /// Writes the numbers of the rows that are near any of the keys to the beginning of `near`,
+    /// which has one place for each row. Returns their count.
     ///
-    /// The keys stay in registers, word by word. That needs a loop without a call: around one the
-    /// compiler keeps vectors on the stack, which is aligned to 16 bytes, and then by chance each
-    /// load of one takes two lines of the cache. So this function is not inlined.
+    /// The keys stay in registers, word by word. That needs a loop without a call: across a call,
+    /// the compiler keeps vectors on the stack. The stack is aligned to only 16 bytes, so each load
+    /// could touch two cache lines. Therefore this function is not inlined.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn near_rows<F: Key, const W: usize, const G: usize>(
@@ -328,8 +328,8 @@ mod x86 {
             for (number, row) in run.clone().zip(words) {
                 let mut least = distances::<F, W>(row, &keys[0]);
                 for keys in &keys[1..] {
-                    // The upper half of each count is 0. The least of 32 bits takes one
-                    // instruction, of 64 it takes more.
+                    // The upper half of each count is 0, so the 32-bit minimum suffices. It takes
+                    // one instruction, the 64-bit one takes more.
                     least = _mm512_min_epu32(least, distances::<F, W>(row, keys));
                 }
                 near[count] = number;
@@ -369,19 +369,20 @@ mod x86 {
     /// The words of keys as they lie in memory.
     #[inline(always)]
     fn words<F: Key>(keys: &[F]) -> &[i64] {
-        // SAFETY: the keys are these words, of any bits.
+        // SAFETY: a key (`u64`, `u128` or `B256`) is a whole number of aligned words, and any bits
+        // are valid.
         unsafe { std::slice::from_raw_parts(keys.as_ptr().cast(), size_of_val(keys) / 8) }
     }
 
-    /// Word number `index` of the first [`LANES`] keys, from the most significant one on. Where
-    /// there are fewer, the last one stands for those that are missing. There must be one.
+    /// Word number `index` of each of the first [`LANES`] keys, counted from the most significant
+    /// one. The last key fills the places of missing keys. There must be at least one key.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn leading_words<F: Key>(keys: &[F], index: usize) -> __m512i {
         let of_key = words_of::<F>();
         let last = _mm512_set1_epi64(keys.len() as i64 - 1);
         let lanes = _mm512_min_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), last);
-        // Word `place` of two vectors' keys, counted from the first one.
+        // The place of each lane's word among the words of `keys`.
         let chosen = _mm512_add_epi64(
             _mm512_mullo_epi32(lanes, _mm512_set1_epi64(of_key as i64)),
             _mm512_set1_epi64(place_of::<F>(index) as i64),
@@ -390,14 +391,15 @@ mod x86 {
             let words = (keys.len() * of_key).saturating_sub(vector * LANES).min(LANES);
             let mask = (0xff_u16 >> (LANES - words)) as u8;
             let from = keys.as_ptr().cast::<i64>().wrapping_add(vector * LANES);
-            // SAFETY: words of `keys`; those that the mask leaves out are not read.
+            // SAFETY: the mask selects only words of `keys`; the others are not read.
             unsafe { _mm512_maskz_loadu_epi64(mask, from) }
         };
         match of_key {
             1 => _mm512_permutexvar_epi64(chosen, load(0)),
             2 => _mm512_permutex2var_epi64(load(0), chosen, load(1)),
             _ => {
-                // Four vectors: an index counts words of two of them, so its higher bits choose.
+                // The keys fill four vectors. A permutation indexes two of them, so the higher bits
+                // choose.
                 let low = _mm512_permutex2var_epi64(load(0), chosen, load(1));
                 let high = _mm512_permutex2var_epi64(load(2), chosen, load(3));
                 let upper = _mm512_cmpgt_epi64_mask(chosen, _mm512_set1_epi64(15));
@@ -406,8 +408,8 @@ mod x86 {
         }
     }
 
-    /// Where among the words of a key in memory word number `index` lies, from the most significant
-    /// one on. The processor stores the least significant one of a number first.
+    /// The place in memory of word number `index` of a key, counted from the most significant one.
+    /// The processor stores the least significant word of a number first.
     #[inline(always)]
     fn place_of<F: Key>(index: usize) -> usize {
         if TypeId::of::<F>() == TypeId::of::<B256>() { index } else { words_of::<F>() - 1 - index }
@@ -431,7 +433,7 @@ mod arm {
     pub(super) const NEON: Kernels =
         Kernels { narrow: pairs_neon::<u64>, wide: pairs_neon::<u128>, quad: pairs_neon::<B256> };
 
-    /// The last vectors reach back to keys that were compared before, of which no pair is wanted
+    /// The last vectors overlap keys that were already compared, whose pairs are not reported
     /// again.
     fn pairs_neon<F: Key + Vectors>(
         rows: &[F],
@@ -449,7 +451,8 @@ mod arm {
                 for next in (0..keys.len()).step_by(KEYS) {
                     let at = next.min(last);
                     let new = (next - at) as u32;
-                    // SAFETY: `KEYS` keys lie there; every such processor has NEON.
+                    // SAFETY: `at` is at most `last`, so `KEYS` keys follow it; every arm64
+                    // processor has NEON.
                     unsafe {
                         for_each_set(
                             row.close(mask, keys[at..].as_ptr().cast(), close.max),
@@ -472,7 +475,7 @@ mod tests {
     use super::*;
     use crate::base::random::mix;
 
-    /// That a kernel finds the pairs of `length` keys and some runs of others.
+    /// Checks that a kernel finds the pairs of `length` keys with some runs of rows.
     fn check<F: Key>(kernel: Kernel<F>, all: &[F], start: usize, length: usize, distance: u32) {
         let keys = &all[start..start + length];
         let runs = [9..9 + length as u32 / 2, 70..70, 71..74, 80..120];

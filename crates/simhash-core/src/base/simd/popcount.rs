@@ -38,12 +38,12 @@ pub fn within<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32
     within_words(packed, &stored[..count], distance, hits);
 }
 
-/// Whether [`within_masked`] takes keys of so many bytes.
+/// Whether [`within_masked`] accepts keys of this many bytes.
 pub const fn is_maskable(bytes: usize) -> bool {
     matches!(bytes, 8 | 16 | 32)
 }
 
-/// As [`within`], by the bits of `mask` alone. What the other bits are does not matter.
+/// As [`within`], but compares only the bits of `mask`.
 ///
 /// ```
 /// use simhash_core::base::simd::popcount::within_masked;
@@ -78,9 +78,9 @@ pub fn within_masked<F: Key>(packed: &[u8], query: F, mask: F, distance: u32, hi
 /// The most words of a key whose width is not 64, 128 or 256 bits.
 const MOST_WORDS: usize = 16;
 
-/// As [`within`], for keys of as many 64-bit words as `query` has, of which there must be one.
+/// As [`within`], for keys of as many 64-bit words as `query` has. `query` must not be empty.
 ///
-/// `packed` holds keys without gaps, and a key is its words in the order of `query`, each in native
+/// `packed` holds keys without gaps. A key is its words in the order of `query`, each in native
 /// byte order.
 ///
 /// ```
@@ -106,7 +106,7 @@ pub fn within_portable<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mu
     scan(packed, query, F::MAX, distance, hits);
 }
 
-/// Keys, the query, the bits that count, the distance, and the hits.
+/// The arguments are the keys, the query, the mask of compared bits, the distance and the hits.
 type Kernel<F> = fn(&[u8], F, F, u32, &mut Vec<u32>);
 type WordKernel = fn(&[u8], &[u64], u32, &mut Vec<u32>);
 
@@ -168,7 +168,7 @@ fn scan_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) 
     }
 }
 
-/// The keys from number `from` on.
+/// Scans the keys from number `from` on.
 #[inline(always)]
 fn tail<F: Key>(
     packed: &[u8],
@@ -359,7 +359,7 @@ mod x86 {
         tail::<u128>(packed, i, (query, mask), distance, hits);
     }
 
-    /// Two keys a vector. The counts of eight keys are added up together, which takes fewer
+    /// A vector holds two keys. The counts of eight keys are added up together, which takes fewer
     /// instructions than adding up those of each vector.
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn quad_avx512_inner(
@@ -370,7 +370,7 @@ mod x86 {
         hits: &mut Vec<u32>,
     ) {
         let [center, counted] = [query, mask].map(|key| {
-            // SAFETY: 32 bytes; the instruction needs no alignment.
+            // SAFETY: `key` has 32 bytes; the instruction needs no alignment.
             _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) })
         });
         let limit = _mm512_set1_epi64(i64::from(distance));
@@ -385,8 +385,8 @@ mod x86 {
             let (a, b) = (by_word(i), by_word(i + 2));
             _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
         };
-        // The lanes of `by_half(i)` count one half of the keys i, i + 2, then the other half of
-        // these, and the same of i + 1, i + 3.
+        // In order, the lanes of `by_half(i)` count the first halves of keys i and i + 2, their
+        // second halves, and the same of keys i + 1 and i + 3.
         let first = _mm512_setr_epi64(0, 4, 1, 5, 8, 12, 9, 13);
         let second = _mm512_setr_epi64(2, 6, 3, 7, 10, 14, 11, 15);
         let close = |i: usize| {
@@ -412,7 +412,7 @@ mod x86 {
         tail::<B256>(packed, i, (query, mask), distance, hits);
     }
 
-    /// Keys of whole vectors.
+    /// Scans keys that are whole vectors.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     fn eights_avx512_inner(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
         for (i, key) in packed.chunks_exact(8 * query.len()).enumerate() {
@@ -505,11 +505,11 @@ mod x86 {
         tail::<u128>(packed, i, (query, mask), distance, hits);
     }
 
-    /// One key a vector. The counts of four keys are added up together.
+    /// A vector holds one key. The counts of four keys are added up together.
     #[target_feature(enable = "avx2,popcnt")]
     fn quad_avx2_inner(packed: &[u8], query: B256, mask: B256, distance: u32, hits: &mut Vec<u32>) {
         let [center, counted] = [query, mask].map(|key| {
-            // SAFETY: 32 bytes; the instruction needs no alignment.
+            // SAFETY: `key` has 32 bytes; the instruction needs no alignment.
             unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) }
         });
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
@@ -574,7 +574,7 @@ mod arm {
         let blocks = packed.chunks_exact(KEYS * F::BYTES);
         let whole = blocks.len() * KEYS;
         for (block, keys) in blocks.enumerate() {
-            // SAFETY: `keys` is as long as that; every such processor has NEON.
+            // SAFETY: `keys` holds `KEYS` keys; every arm64 processor has NEON.
             unsafe {
                 for_each_set(query.close(mask, keys.as_ptr(), distance), |lane| {
                     hits.push((block * KEYS) as u32 + lane);
@@ -591,7 +591,7 @@ mod tests {
     use crate::base::bits::{B1024, Bits};
     use crate::base::random::mix;
 
-    /// That a kernel finds what the portable form finds.
+    /// Checks that a kernel finds the same keys as the portable form.
     fn check<F>(
         kernel: impl Fn(&[u8], F, u32, &mut Vec<u32>),
         portable: impl Fn(&[u8], F, u32, &mut Vec<u32>),
@@ -607,7 +607,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// That a kernel finds what the portable form finds, whatever the bits are that count.
+    /// Checks that a kernel finds the keys near the query under several masks.
     fn check_masks<F: Key>(kernel: Kernel<F>, packed: &[u8], query: F, distance: u32) {
         let some = F::from_words(|word| mix(u64::from(distance) + word as u64));
         for mask in [F::MAX, F::MAX >> 8, F::MAX >> 16, some, F::ZERO] {

@@ -1,6 +1,6 @@
 //! A hint to the processor: memory will soon be read.
 
-/// Asks for the cache line at an address. Nothing is read, so any address will do.
+/// Prefetches the cache line at an address. It reads nothing, so any address is allowed.
 #[inline]
 pub fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]

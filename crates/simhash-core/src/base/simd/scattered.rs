@@ -6,12 +6,12 @@
 //! lane and each u it is a permutation of the low halves.
 //!
 //! With a scale, a hash puts `scale E` into a lane instead, as the bits of an `f32`: E is the value
-//! as an exponentially distributed number of mean 1. The least of the numbers of several hashes is
-//! each one's with a probability in proportion to one over its scale.
+//! mapped to an exponentially distributed number of mean 1. Of several hashes, each has the least
+//! number with a probability proportional to one over its scale.
 
 use crate::base::random;
 
-/// The lanes.
+/// The number of lanes.
 pub const LANES: usize = 112;
 
 /// The odd multiplier M: the first of MurmurHash3's finalizer (Appleby).
@@ -44,7 +44,7 @@ pub fn add(hashes: &[u64], least: &mut [u32; LANES]) {
     add_any(hashes, least);
 }
 
-/// The compiler makes vectors of this, of the width of whoever it is inlined into.
+/// The compiler vectorises this with the instructions of the function that it is inlined into.
 #[inline(always)]
 fn add_any(hashes: &[u64], least: &mut [u32; LANES]) {
     // A copy, which stays in registers.
@@ -72,7 +72,7 @@ fn add_avx2(hashes: &[u64], least: &mut [u32; LANES]) {
 }
 
 /// Lowers every lane of `least` to the bits of the least number that a hash puts into it with its
-/// scale, which is greater than 0. Bits of positive numbers are ordered as these are.
+/// scale. Scales are greater than 0. The bits of positive numbers have the order of the numbers.
 pub fn add_scaled(hashes: &[u64], scales: &[f32], least: &mut [u32; LANES]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -102,13 +102,12 @@ fn add_scaled_any(hashes: &[u64], scales: &[f32], least: &mut [u32; LANES]) {
     *least = lanes;
 }
 
-/// The number of an exponential distribution of mean 1 that a uniform value stands for:
-/// -ln(1 - y), where y is the value's half, made odd, over 2^31. It is wrong by a few parts in a
-/// million at most, and the same to the last bit on every machine: single operations of IEEE 754,
-/// none fused.
+/// Maps a uniform value to an exponentially distributed number of mean 1: -ln(1 - y), where y is
+/// the value's half, made odd, over 2^31. The error is a few parts in a million at most. The result
+/// is the same to the last bit on every machine: single operations of IEEE 754, none fused.
 ///
-/// ln((1 + s) / (1 - s)) = 2 (s + s^3 / 3 + s^5 / 5 + ...). Below a half, (1 + s) / (1 - s) is
-/// 1 / (1 - y), so that small numbers are as exact as great ones. From there on, 1 - y is m 2^e,
+/// ln((1 + s) / (1 - s)) = 2 (s + s^3 / 3 + s^5 / 5 + ...). For y below a half, (1 + s) / (1 - s)
+/// is 1 / (1 - y), so that small numbers are as exact as great ones. For other y, 1 - y is m 2^e,
 /// with 1 <= m < 2, and (1 + s) / (1 - s) is 1 / m.
 #[inline(always)]
 fn exponential(value: u32) -> f32 {
@@ -157,7 +156,7 @@ mod tests {
         ((x ^ x >> 16) * u128::from(MULTIPLIER) % modulus) as u32
     }
 
-    /// As the standard library's logarithm has it, in twice the digits.
+    /// Compares with the standard library's logarithm in double precision.
     #[test]
     fn exponentials_are_those_of_the_logarithm() {
         let mut random = random::SplitMix64::new(11);

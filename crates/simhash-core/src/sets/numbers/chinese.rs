@@ -1,23 +1,24 @@
 //! Numbers in Chinese characters: by position, 二〇二四, and by units, 三千二百.
 
-/// A numeral that a text starts with.
+/// A numeral at the start of a text.
 #[derive(Debug, PartialEq)]
 pub(super) struct Numeral {
-    /// In decimal digits, without zeros before them.
+    /// In decimal digits, without leading zeros.
     pub digits: String,
     /// Its length in bytes, and in characters.
     pub bytes: usize,
     pub length: usize,
-    /// Whether it is one by itself, whatever is before or behind it. One character often is not:
-    /// 一 is in 一个 and 统一, and 百 in 百姓. Nor are two digits, which are an estimate as in 三四天.
+    /// Whether it is a number whatever the text around it. One character often is none: 一 is in
+    /// 一个 and 统一, and 百 in 百姓. Two digits often are none either: they are an estimate in
+    /// 三四天.
     pub is_clear: bool,
 }
 
-/// What a character of a numeral is.
+/// The role of a character in a numeral.
 #[derive(Clone, Copy)]
 enum Part {
     Digit(u8),
-    /// A digit that only stands before a unit: 两, or one of the forms on cheques.
+    /// A digit that is used only before a unit: 两, or one of the forms on cheques.
     Counting(u8),
     /// 10, 100, 1000.
     Small(u128),
@@ -50,11 +51,11 @@ fn part(c: char) -> Option<Part> {
     })
 }
 
-/// The longest numeral with units that there is: more characters are none.
+/// The longest numeral with units, in characters. More characters are no numeral.
 const LONGEST: usize = 64;
 
-/// The numeral of all characters that a text starts with and that numerals have. `Err` with their
-/// length in bytes if together they are none: 万一, 千万, 一一.
+/// The numeral made of all characters of numerals at the start of `text`. `Err` with their length
+/// in bytes if together they are none: 万一, 千万, 三三两两.
 pub(super) fn numeral(text: &str) -> Result<Numeral, usize> {
     let mut bytes = 0;
     let mut length = 0;
@@ -94,7 +95,7 @@ pub(super) fn numeral(text: &str) -> Result<Numeral, usize> {
 
 /// The value of digits and units: 三千二百零五, and 三千二 for 三千二百.
 fn by_units(run: &str) -> Option<u128> {
-    // Above 10^8, above 10^4, and below; the digit before a unit.
+    // The parts in units of 10^8, in units of 10^4, and below. Then the digit before a unit.
     let (mut high, mut middle, mut low) = (0u128, 0u128, 0u128);
     let mut digit = None;
     let mut after_zero = false;
@@ -124,7 +125,7 @@ fn by_units(run: &str) -> Option<u128> {
             }
         }
     }
-    // The unit that is left out is the next smaller one, unless 零 says that there is a gap.
+    // A last digit without a unit counts in the next smaller one, unless 零 marks a gap.
     let unit = if after_zero || last == u128::MAX { 1 } else { last / 10 };
     high.checked_add(middle + low + digit.unwrap_or(0) * unit)
 }

@@ -1,6 +1,7 @@
-//! Dates and times of day, where they begin with a digit.
+//! Reads dates and times of day from their first digit.
 //!
-//! What only looks like one, as 2024-02-30 does, is none: its numbers are compared one by one.
+//! A string that only looks like a date, such as 2024-02-30, is none: its numbers are compared one
+//! by one.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use crate::base::interrupt::Interrupt;
 /// A date or a time that was read, and where it ends.
 pub(super) type Read = Option<(String, usize)>;
 
-/// A number of few digits, how many they are, and where they end.
+/// A number of one to four digits, its length, and where it ends.
 #[derive(Clone, Copy)]
 struct Short {
     value: u32,
@@ -20,7 +21,7 @@ struct Short {
     end: usize,
 }
 
-/// The digits at a place, if they are at most four.
+/// The one to four digits at `at`. `None` if there are none, or more.
 fn short(text: &str, at: usize) -> Option<Short> {
     let bytes = text.as_bytes().get(at..)?;
     let length = digits_length(&bytes[..bytes.len().min(5)]);
@@ -32,7 +33,7 @@ pub(super) fn byte(text: &str, at: usize) -> u8 {
     text.as_bytes().get(at).copied().unwrap_or(0)
 }
 
-/// Whether digits go on at a place, perhaps behind a separator.
+/// Whether more digits follow at `at`, perhaps after a separator.
 fn goes_on(text: &str, at: usize) -> bool {
     let next = byte(text, at);
     next.is_ascii_digit()
@@ -54,15 +55,16 @@ pub(super) fn month_of_year(year: u32, month: u32) -> Option<String> {
     (1..=12).contains(&month).then(|| format!("{year:04}-{month:02}"))
 }
 
-/// As in ISO 8601:2000, without the year. Of a leap year, for it may be one.
+/// A date without its year, as in ISO 8601:2000. 29 February is allowed, since the year may be a
+/// leap year.
 pub(super) fn day_of_month(month: u32, day: u32) -> Option<String> {
     date(2000, month, day).map(|date| format!("--{}", &date[5..]))
 }
 
 /// 2024-03-04, 2024/3/4, 04.03.2024, 04/03/2024, 04-03-2024, 2024-03.
 ///
-/// With points the day comes first. Otherwise, where both may be the month, the order is unknown,
-/// and the date is what is written: it equals only itself.
+/// With points the day comes first. Otherwise, if both numbers may be the month, the order is
+/// unknown. The date then keeps its order and equals only dates with the same one.
 pub(super) fn numeric(text: &str, at: usize) -> Read {
     let first = short(text, at)?;
     let separator = byte(text, first.end);
@@ -111,7 +113,8 @@ pub(super) fn day_first(text: &str, at: usize, interrupt: &Interrupt) -> Read {
     Some((day_of_month(month, day.value).filter(|_| is_apart)?, end))
 }
 
-/// March 4, 2024, where the month ends at `before`: also March 4, and March 2024.
+/// March 4, 2024, read from the first digit at `at`: also March 4, and March 2024. The name of the
+/// month does not begin before `from`.
 pub(super) fn after_month(text: &str, from: usize, at: usize, interrupt: &Interrupt) -> Read {
     let (month, name) = month_before(text, from, at, interrupt)?;
     let is_certain = !is_verb(name) && !is_word(name);
@@ -134,19 +137,19 @@ pub(super) fn after_month(text: &str, from: usize, at: usize, interrupt: &Interr
     Some((day, end))
 }
 
-/// Words that name a month only with a capital, if there is no year.
+/// Names of months that are verbs in lower case. Without a year they need a capital.
 fn is_verb(name: &str) -> bool {
     matches!(name, "may" | "march")
 }
 
-/// Names of months that without their marks are a word or a name, as in Nobel de la Paz 2024 and
-/// Marco 5. A day or a year alone does not make them a month.
+/// Names of months that are a word or a name without their marks, as in Nobel de la Paz 2024 and
+/// Marco 5. A day or a year alone does not make them a month, except a day with "de" after it.
 fn is_word(name: &str) -> bool {
     const WORDS: [&str; 6] = ["marco", "março", "marÇo", "paz", "paź", "paŹ"];
     WORDS.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// A year of four digits, or of two behind a stroke as in 04/Mar/24, and where it ends.
+/// A year of four digits, 1000 to 2999, and where it ends. A number with a fraction is none.
 fn year(text: &str, at: usize) -> Option<(u32, usize)> {
     let year = short(text, at).filter(|year| year.length == 4 && year.value >= 1000)?;
     let next = byte(text, year.end + 1);
@@ -154,7 +157,7 @@ fn year(text: &str, at: usize) -> Option<(u32, usize)> {
     (year.value < 3000 && !is_decimal).then_some((year.value, year.end))
 }
 
-/// Behind the ending of an ordinal number: 4th, 1er, 4.
+/// The place after the ending of an ordinal number: 4th, 1er, 4.
 fn after_ordinal(text: &str, at: usize) -> usize {
     let is_letter = |place| byte(text, place).is_ascii_alphabetic() || byte(text, place) >= 0x80;
     for ending in ["st", "nd", "rd", "th", "er", "º", "."] {
@@ -165,8 +168,8 @@ fn after_ordinal(text: &str, at: usize) -> usize {
     at
 }
 
-/// Behind what stands between the parts of a date: a comma, a point, a hyphen or a stroke, spaces
-/// and one of these words.
+/// The place after the separator between two parts of a date: a comma, a point, a hyphen or a
+/// slash, then spaces, then one of `words`. Each may be missing.
 fn skip(text: &str, at: usize, words: &[&str]) -> usize {
     let mut at = at;
     if matches!(byte(text, at), b'.' | b',' | b'-' | b'/') {
@@ -181,7 +184,7 @@ fn skip(text: &str, at: usize, words: &[&str]) -> usize {
     at + word.map_or(0, |word| word.len())
 }
 
-/// The month named at a place, its name as it stands there, and where it ends.
+/// The month named at `at`, its name as written, and where it ends.
 fn month_name<'t>(
     text: &'t str,
     at: usize,
@@ -201,7 +204,7 @@ fn month_name<'t>(
     Some((named(name, interrupt)?, name, end))
 }
 
-/// The month whose name ends before a place and does not begin before `from`.
+/// The month whose name ends before `at` and does not begin before `from`, and that name.
 fn month_before<'t>(
     text: &'t str,
     from: usize,
@@ -244,7 +247,7 @@ fn named(name: &str, interrupt: &Interrupt) -> Option<u32> {
     found.map(u32::from)
 }
 
-/// Letters of the scripts in which months are known.
+/// Whether `c` is a letter of the scripts of the known names of months.
 pub(super) fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || matches!(c, '\u{C0}'..='\u{52F}') && !matches!(c, '×' | '÷')
 }
@@ -288,7 +291,8 @@ pub(super) fn time(text: &str, at: usize) -> Read {
     Some((format!("{hour}:00"), end))
 }
 
-/// The hour of 24, where it may be one of 12. More than 12 is of 24, whatever is said: 13:00 pm.
+/// An hour on the 24-hour clock. An hour that the 12-hour clock does not have stays as it is, even
+/// with am or pm: 13:00 pm.
 pub(super) fn of_day(hour: u32, half: Option<Half>) -> Option<u32> {
     let hour = match half {
         Some(Half::Am | Half::Pm) if !(1..=12).contains(&hour) => hour,
@@ -309,7 +313,7 @@ pub(super) enum Half {
     After,
 }
 
-/// The half of the day that is named before a place: 下午2:30.
+/// The half of the day that is named before `at`: 下午2:30.
 pub(super) fn half_before(text: &str, at: usize) -> Option<Half> {
     const NAMES: [&str; 6] = ["下午", "晚上", "傍晚", "午后", "午後", "오후"];
     let before = &text[..at];

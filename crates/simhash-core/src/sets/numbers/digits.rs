@@ -2,12 +2,12 @@
 
 use super::fold::GROUP;
 
-/// Whether digits may be joined by this one character.
+/// Whether `byte` may join digits.
 pub(super) fn is_separator(byte: u8) -> bool {
     matches!(byte, b'.' | b',' | b'\'' | GROUP)
 }
 
-/// The bytes of the run of digits that `bytes` start with, with separators between them.
+/// The length of the run of digits, with separators between them, at the start of `bytes`.
 pub(super) fn run_length(bytes: &[u8]) -> usize {
     let mut at = digits_length(bytes);
     while let [separator, rest @ ..] = &bytes[at..]
@@ -24,12 +24,13 @@ pub(super) fn digits_length(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Hands what a run stands for to `sink`: mostly one number.
+/// Hands the numbers of a run to `sink`: mostly one.
 ///
-/// Three digits behind a separator are a group of thousands, and other numbers of digits are a
-/// fraction, whichever the separator is; a whole part of 0 or of more than three digits is followed
-/// by a fraction too. Of two separators the last one begins the fraction. Three numbers or more
-/// with points between them are a version or an address, and those with commas are a list.
+/// Exactly three digits after a separator are a group of thousands. After a point or a comma, any
+/// other number of digits is a fraction. Three digits are a fraction too if the whole part begins
+/// with 0 or has more than three digits. With two kinds of separators, the last one begins the
+/// fraction. Three or more numbers with points between them are a version or an address; with
+/// commas they are a list.
 pub(super) fn each(run: &str, mut sink: impl FnMut(&str)) {
     if let Some(number) = one(run) {
         return sink(&number);
@@ -43,7 +44,7 @@ pub(super) fn each(run: &str, mut sink: impl FnMut(&str)) {
     }
 }
 
-/// The one number that a run is.
+/// The run as one number, if it is one.
 pub(super) fn one(run: &str) -> Option<String> {
     let separators: Vec<u8> = run.bytes().filter(|byte| !byte.is_ascii_digit()).collect();
     let Some((&last, others)) = separators.split_last() else { return Some(whole(run)) };
@@ -79,7 +80,7 @@ fn ungrouped(run: &str) -> String {
     run.bytes().filter(u8::is_ascii_digit).map(char::from).collect()
 }
 
-/// A whole number, without zeros before it.
+/// A whole number without leading zeros.
 pub(super) fn whole(digits: &str) -> String {
     match digits.trim_start_matches('0') {
         "" => "0".to_owned(),
@@ -87,8 +88,9 @@ pub(super) fn whole(digits: &str) -> String {
     }
 }
 
-/// A number with a fraction. Zeros at the end of the fraction count, for 3.10 may be a version and
-/// is not 3.1 then, unless there is nothing else in it or the whole part has four digits or more.
+/// A number with a fraction. Zeros at the end of the fraction count, since 3.10 may be a version
+/// and then is not 3.1. They are dropped if the fraction is only zeros, or if the whole part has
+/// four digits or more.
 pub(super) fn decimal(before: &str, fraction: &str) -> String {
     let (before, stripped) = (whole(before), fraction.trim_end_matches('0'));
     match if before.len() > 3 || stripped.is_empty() { stripped } else { fraction } {

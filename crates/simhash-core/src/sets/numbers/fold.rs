@@ -1,5 +1,5 @@
-//! A text as the scanner reads it: digits of all scripts and full-width forms become ASCII, and
-//! what is not seen or stands above a letter is dropped.
+//! Folds a text for the scanner: digits of all scripts and full-width forms become ASCII, and
+//! invisible characters and the marks of scripts that are read without them are dropped.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,17 @@ use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::texts::normalize::normalize_into;
 use crate::texts::unicode::{CharTable, Properties, properties};
 
-/// What the spaces become that group digits as 1 234 567 does, and that do not break a line.
+/// Replaces the spaces that group digits, as in 1 234 567: the no-break, figure, thin and narrow
+/// no-break ones.
 pub(super) const GROUP: u8 = 0x1F;
 
-/// What stands in the table for a character that is dropped, and for the first one of a syllable of
-/// Hangul that is written in parts.
+/// Entries of the table for a character that is dropped, and for one that begins a syllable of
+/// Hangul written in parts.
 const DROPPED: u8 = 0x7F;
 const PART: u8 = 0x7E;
 
-/// The text with digits of value n as the ASCII digit n, and without invisible characters and marks
-/// that are characters of their own. Borrowed if nothing changes.
+/// The text with each digit of value n as the ASCII digit n, and without the characters that are
+/// dropped. Borrowed if nothing changes.
 pub(super) fn fold<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
     let mut folded = String::new();
     let mut copied = 0;
@@ -53,7 +54,8 @@ pub(super) fn fold<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
     Cow::Owned(folded)
 }
 
-/// The syllable of Hangul that a text starts with, whose first part is `first`, and its bytes.
+/// The syllable of Hangul at the start of `text`, whose first part is `first`, and its length in
+/// bytes.
 fn syllable(text: &str, first: char) -> (char, usize) {
     let (mut syllable, mut length) = (first, first.len_utf8());
     for part in text.chars().skip(1).take(2) {
@@ -63,7 +65,7 @@ fn syllable(text: &str, first: char) -> (char, usize) {
     (syllable, length)
 }
 
-/// A word as it is compared: in small letters and without marks.
+/// A word in the form that is compared: in lower case and without marks.
 pub(super) fn plain(word: &str, interrupt: &Interrupt) -> String {
     const STEPS: NormalizeSteps = NormalizeSteps::NONE
         .with(NormalizeStep::Nfkc)
@@ -86,7 +88,7 @@ fn next_non_ascii(bytes: &[u8]) -> Option<usize> {
 
 static FOLDED: CharTable<u8> = CharTable::new();
 
-/// The ASCII character that stands for one of others, [`DROPPED`] or [`PART`]; 0 if none does.
+/// The ASCII character that `c` folds to, or [`DROPPED`], or [`PART`]; 0 if `c` stays.
 fn fold_char(c: char) -> u8 {
     match c {
         ..'\u{80}' => 0,
@@ -97,7 +99,7 @@ fn fold_char(c: char) -> u8 {
         '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{205F}' | '\u{3000}' => b' ',
         '\u{2010}' | '\u{2011}' | '\u{2212}' => b'-',
         '\u{2019}' => b'\'',
-        // The stroke of ½ where it is written as three characters.
+        // The slash of a fraction, as ½ has it when written as three characters.
         '\u{2044}' => b'/',
         '\u{1100}'..='\u{1112}' => PART,
         _ if properties(c).any(Properties::IGNORABLE.or(Properties::LOOSE)) => DROPPED,
@@ -108,8 +110,8 @@ fn fold_char(c: char) -> u8 {
     }
 }
 
-/// The value of a decimal digit. Unicode encodes those of a script in a row, from 0 on, and begins
-/// each ten with a 0 where several are beside each other (The Unicode Standard, 4.6).
+/// The value of a decimal digit. Unicode encodes the digits of a script consecutively from 0 on.
+/// Where sets of ten are adjacent, each begins with its 0 (The Unicode Standard, 4.6).
 fn digit(c: char) -> Option<u8> {
     let is_digit = |code| {
         char::from_u32(code).is_some_and(|c| c.general_category() == GeneralCategory::DecimalNumber)

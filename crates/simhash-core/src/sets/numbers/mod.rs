@@ -1,10 +1,10 @@
-//! The numbers of a text, each in one form whatever way it is written, and whether those of two
-//! texts agree: [`Numbers`](crate::config::Numbers).
+//! Extracts the numbers of a text, each in one form however it is written, and compares those of
+//! two texts: [`Numbers`](crate::config::Numbers).
 //!
-//! [`fold`] makes digits of all scripts ASCII digits, and drops what is not seen. [`scan`] finds
-//! what numbers there are: [`digits`] with separators and [`units`], [`dates`] and times,
-//! [`chinese`] numerals, telephone numbers, and identifiers of letters and digits. Values are
-//! strings of digits of any length. The rules are those of docs/numbers.md.
+//! [`fold`] turns digits of all scripts into ASCII digits, and drops invisible characters. [`scan`]
+//! finds the numbers: [`digits`] with separators and [`units`], [`dates`] and times, [`chinese`]
+//! numerals, telephone numbers, and identifiers of letters and digits. Values are strings of digits
+//! of any length. docs/numbers.md specifies the rules.
 
 mod chinese;
 mod dates;
@@ -24,8 +24,8 @@ use crate::base::sort::sort_checked;
 use crate::config::{Config, Numbers};
 use crate::texts::normalize::visible;
 
-/// Hands the numbers of a text to `sink`, in their order. Of the configuration only the steps html
-/// and data matter: what they drop has no numbers.
+/// Hands the numbers of a text to `sink`, in its order. Only the steps html and data of the
+/// configuration matter: numbers in text that they drop are left out.
 pub fn for_each_number(
     text: &str,
     config: &Config,
@@ -37,9 +37,9 @@ pub fn for_each_number(
     scan::scan(&fold::fold(&visible, &interrupt), &interrupt, sink);
 }
 
-/// The numbers of a text, as they are compared: in ascending order of their forms if all must
-/// agree in whatever order, else as the text has them. `None` if together they are longer than
-/// `limit` bytes.
+/// The numbers of a text in the order in which they are compared: ascending for [`Numbers::Same`],
+/// which ignores the order in the text, and otherwise as in the text. `None` if together they are
+/// longer than `limit` bytes.
 ///
 /// ```
 /// use simhash_core::{Config, sets::numbers::list};
@@ -70,8 +70,8 @@ pub fn list(
     (bytes <= limit).then_some(all)
 }
 
-/// What stands for the numbers of a text where texts are compared: 0 if the configuration does not
-/// compare them. Texts whose numbers do not agree have the same value with a probability of 2^-64.
+/// A digest by which the numbers of texts are compared, 0 if the configuration does not compare
+/// them. Texts whose numbers do not agree have equal digests with a probability of 2^-64.
 pub(crate) fn digest(text: &str, config: &Config, interrupt: &mut dyn FnMut()) -> u64 {
     let rule = config.numbers();
     if rule == Numbers::Any {
@@ -97,10 +97,10 @@ pub struct Difference {
     pub times: [u32; 2],
 }
 
-/// The numbers by which two texts differ, in the order of the texts: those that one of them has
-/// more often. If only their order differs, the first two that are in each other's place. None if
-/// the configuration does not compare them. The result is `None` if a text's numbers are longer
-/// than `limit` bytes together.
+/// The numbers that one of two texts has more often, in the order of the texts. If only the order
+/// differs and it must agree, the two numbers at the first place where the texts differ. Empty if
+/// the configuration does not compare numbers. `None` if the numbers of one text are together
+/// longer than `limit` bytes.
 ///
 /// ```
 /// use simhash_core::{Config, sets::numbers::{Difference, differences}};

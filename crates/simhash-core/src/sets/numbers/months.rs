@@ -1,12 +1,12 @@
 //! The names of months in Danish, Dutch, English, French, German, Italian, Norwegian, Polish,
 //! Portuguese, Russian, Spanish and Swedish.
 //!
-//! They are those of the Unicode CLDR (Babel 2.19): wide and abbreviated, in a date and alone,
-//! lower case, without a full stop and without marks, and Maerz as it is written without umlauts.
-//! Abbreviations that are a common word of another language are left out: ago, des, gen, lip, lis,
-//! lug, mag, out, set, sie, sty.
+//! They are those of the Unicode CLDR (Babel 2.19), wide and abbreviated, in the forms within a
+//! date and alone. They are in lower case, without full stops and without marks. Maerz, the
+//! spelling without umlauts, is added. Abbreviations that are a common word of another language are
+//! left out: ago, des, gen, lip, lis, lug, mag, out, set, sie, sty.
 
-/// The longest name, in bytes. With its marks none is longer.
+/// The longest name, in bytes. With its marks, no name is longer.
 pub(super) const LONGEST: usize = 16;
 
 /// The number of a month, by its name in lower case and without marks.
@@ -15,7 +15,7 @@ pub(super) fn month(name: &[u8]) -> Option<u8> {
     Some(MONTHS[place].1)
 }
 
-/// In the order of the names.
+/// Sorted by name.
 #[rustfmt::skip]
 const MONTHS: [(&str, u8); 161] = [
     ("abr", 4), ("abril", 4), ("agosto", 8), ("aout", 8), ("apr", 4), ("april", 4), ("aprile", 4),

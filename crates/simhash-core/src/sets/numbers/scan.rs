@@ -36,7 +36,7 @@ pub(super) fn scan(text: &str, interrupt: &Interrupt, sink: &mut dyn FnMut(&str)
     let mut scanner = Scanner { text, interrupt, done: 0, sink };
     let bytes = text.as_bytes();
     let mut at = 0;
-    // Few bytes begin something: the check is called once for a stretch of others.
+    // Few bytes begin a number, so the check is called once for each stretch of others.
     while at < bytes.len() {
         let stretch = &bytes[at..bytes.len().min(at + 4096)];
         let begins = |&byte: &u8| BEGINS[usize::from(byte)] != Begins::Nothing;
@@ -57,16 +57,16 @@ pub(super) fn scan(text: &str, interrupt: &Interrupt, sink: &mut dyn FnMut(&str)
 struct Scanner<'a, 's, 'i> {
     text: &'a str,
     interrupt: &'s Interrupt<'i>,
-    /// What is before was read as a part of a number.
+    /// Text before this is not read again as part of a number.
     done: usize,
     sink: &'s mut dyn FnMut(&str),
 }
 
-/// A part of what hyphens join.
+/// A part of a sequence joined by hyphens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Part {
     Digits,
-    /// Digits with separators, or with a unit behind them.
+    /// Digits with separators, or with a unit after them.
     Number,
     /// Letters and digits.
     Mixed,
@@ -91,20 +91,20 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// Where the word ends that goes on at a place.
+    /// Where the word that continues at `at` ends.
     fn word_end(&self, at: usize) -> usize {
         let is_part = |c: char| c == '_' || c.is_ascii_digit() || is_letter(c);
         let rest = &self.text[at..];
         at + rest.find(|c| !is_part(c)).unwrap_or(rest.len())
     }
 
-    /// Where the word begins that ends at a place.
+    /// Where the word that ends at `at` begins.
     fn word_start(&self, at: usize) -> usize {
         let is_part = |c: char| c == '_' || c.is_ascii_digit() || is_letter(c);
         self.done + self.text[self.done..at].trim_end_matches(is_part).len()
     }
 
-    /// Reads what the first digit at a place belongs to. Returns where it ends.
+    /// Reads the number or identifier to which the digit at `at` belongs. Returns where it ends.
     fn number(&mut self, at: usize) -> usize {
         let text = self.text;
         if byte(text, at.wrapping_sub(1)) == b'.' {
@@ -127,7 +127,7 @@ impl Scanner<'_, '_, '_> {
         let day_first = || dates::day_first(text, at, self.interrupt);
         if let Some((date, end)) = dates::numeric(text, at).or_else(day_first) {
             let end = self.put(&date, end);
-            // The time of a date as in ISO 8601 is no identifier.
+            // As in ISO 8601, T and a digit begin the time of the date, not an identifier.
             let is_time = byte(text, end) == b'T' && byte(text, end + 1).is_ascii_digit();
             self.done = if is_time { end + 1 } else { end };
             return self.done;
@@ -144,7 +144,7 @@ impl Scanner<'_, '_, '_> {
         self.numbers(at)
     }
 
-    /// Where words begin that a hyphen joins to the one at a place: COVID-19.
+    /// Where the words that hyphens join to the one at `at` begin: COVID-19.
     fn joined_start(&self, at: usize) -> usize {
         let mut start = at;
         while start > self.done + 1 && byte(self.text, start - 1) == b'-' {
@@ -189,7 +189,7 @@ impl Scanner<'_, '_, '_> {
         (digits.len() >= least && !self.is_word(end)).then(|| (format!("{plus}{digits}"), end))
     }
 
-    /// Digits, with what separators, hyphens, strokes and letters join to them.
+    /// Reads digits with all that separators, hyphens, slashes, colons and letters join to them.
     fn numbers(&mut self, at: usize) -> usize {
         let text = self.text;
         let bytes = text.as_bytes();
@@ -213,7 +213,7 @@ impl Scanner<'_, '_, '_> {
         self.done
     }
 
-    /// A number times ten to a power: 1.5e-3, 1.5E+10, which is 1.5e10 too.
+    /// Reads a number times ten to a power: 1.5e-3, 1.5E+10, which equals 1.5e10.
     fn with_exponent(&mut self, at: usize, end: usize) -> Option<usize> {
         let text = self.text;
         let sign = byte(text, end + 1);
@@ -239,8 +239,8 @@ impl Scanner<'_, '_, '_> {
         Some(self.put(&format!("{minus}{number}e{of_exponent}{exponent}"), behind))
     }
 
-    /// The place of the point that plain digits are a fraction behind: .5, -.25. It is none in
-    /// No.5 and 1..5.
+    /// The place of the point before a fraction without a whole part: .5, -.25. No.5 and 1..5 have
+    /// none.
     fn point(&self, at: usize, end: usize) -> Option<usize> {
         let point = at.checked_sub(1).filter(|&point| byte(self.text, point) == b'.')?;
         let before = point.checked_sub(1).map_or(b' ', |before| byte(self.text, before));
@@ -249,7 +249,7 @@ impl Scanner<'_, '_, '_> {
         (begins && is_plain).then_some(point)
     }
 
-    /// Hands out the numbers of a run, with the sign of the first one, and the Chinese units behind
+    /// Hands out the numbers of a run, with the sign of the first one, and the Chinese units after
     /// the last one. Returns where these end.
     fn run(&mut self, at: usize, end: usize) -> usize {
         if let Some(point) = self.point(at, end) {
@@ -258,12 +258,12 @@ impl Scanner<'_, '_, '_> {
         }
         let is_negative = is_negative(self.text, at) || is_in_red(self.text, at, end);
         let run = &self.text[at..end];
-        // Characters of these units begin with such a byte.
+        // These units begin with such a byte in UTF-8.
         let is_multiple = matches!(byte(self.text, end), 0xE4..=0xEC);
         if is_multiple && let Some(number) = digits::one(run) {
             return self.put_number(&number, is_negative, end);
         }
-        // Of a list they multiply the last number: 1,2,3万.
+        // In a list, the units multiply the last number: 1,2,3万.
         let mut last = None;
         let sink = &mut self.sink;
         let mut is_negative = is_negative;
@@ -282,7 +282,7 @@ impl Scanner<'_, '_, '_> {
         last.map_or(end, |number| self.put_number(&number, false, end))
     }
 
-    /// Hands out a number with its sign and the Chinese units behind it. Returns where these end.
+    /// Hands out a number with its sign and the Chinese units after it. Returns where these end.
     fn put_number(&mut self, number: &str, is_negative: bool, end: usize) -> usize {
         let units = multiple(self.text, number, end);
         let (number, end) = units.as_ref().map_or((number, end), |(all, end)| (all, *end));
@@ -291,13 +291,13 @@ impl Scanner<'_, '_, '_> {
         self.put(&format!("{sign}{number}"), end)
     }
 
-    /// Hands out a number that begins at a place, with its sign. Returns its end.
+    /// Hands out a number that begins at `at`, with its sign. Returns its end.
     fn put_signed(&mut self, number: &str, at: usize, end: usize) -> usize {
         let sign = if is_negative(self.text, at) { "-" } else { "" };
         self.put(&format!("{sign}{number}"), end)
     }
 
-    /// Whole numbers that strokes or colons join: 24/7, 16:9.
+    /// Reads whole numbers joined by slashes or colons: 24/7, 16:9.
     fn ratio(&mut self, at: usize, joint: u8) -> usize {
         let bytes = self.text.as_bytes();
         let is_fraction = joint == b'/' && is_negative(self.text, at);
@@ -316,7 +316,7 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// What hyphens join, from a digit on: numbers, or an identifier.
+    /// Reads a sequence joined by hyphens from a digit on: numbers, or an identifier.
     fn hyphenated(&mut self, at: usize) -> usize {
         let all = self.parts(at);
         let parts = &all;
@@ -327,7 +327,7 @@ impl Scanner<'_, '_, '_> {
             return self.identifier(at);
         }
         let lengths = || parts.iter().map(|(start, end, _)| end - start);
-        // A date that is none is several numbers, as written with strokes.
+        // A date that does not exist is several numbers.
         let is_date =
             matches!(lengths().collect::<Vec<_>>()[..], [4, 1..=2, 1..=2] | [1..=2, 1..=2, 4]);
         let is_one = parts.len() > 2 && lengths().sum::<usize>() >= 7 && !is_date;
@@ -344,7 +344,7 @@ impl Scanner<'_, '_, '_> {
         self.done
     }
 
-    /// The parts that hyphens join, from a place on.
+    /// The parts of a sequence joined by hyphens, from `at` on.
     fn parts(&self, at: usize) -> Vec<(usize, usize, Part)> {
         let mut parts = Vec::new();
         let mut start = at;
@@ -359,7 +359,7 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// A word, with the digits that points and commas join to it.
+    /// Where the part at `at` ends, with the digits that separators join to it, and its kind.
     fn part(&self, at: usize) -> (usize, Part) {
         let bytes = self.text.as_bytes();
         let run = at + run_length(&bytes[at..]);
@@ -377,7 +377,8 @@ impl Scanner<'_, '_, '_> {
         (end, if has_digits { Part::Mixed } else { Part::Letters })
     }
 
-    /// Letters and digits, without what has no digit at the end.
+    /// Reads an identifier of letters and digits. Parts at its end that have no digit are left out,
+    /// except one that marks a version as a pre-release.
     fn identifier(&mut self, start: usize) -> usize {
         let parts = self.parts(start);
         let with_digits = parts.iter().rposition(|(_, _, part)| *part != Part::Letters);
@@ -387,7 +388,7 @@ impl Scanner<'_, '_, '_> {
         self.put(&name, end)
     }
 
-    /// The place of a part that says that a version is none yet: 1.2.3-beta.
+    /// The index of a part that marks a version as a pre-release: 1.2.3-beta.
     fn early(&self, parts: &[(usize, usize, Part)]) -> Option<usize> {
         let &[(start, end, _), (second, second_end, _), ..] = parts else { return None };
         let is_early =
@@ -395,7 +396,7 @@ impl Scanner<'_, '_, '_> {
         is_early.then_some(1)
     }
 
-    /// A character that is no ASCII: a Chinese numeral, a fraction, or nothing.
+    /// Reads a character beyond ASCII: a Chinese numeral, a fraction, or nothing.
     fn other(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         let Some(c) = rest.chars().next() else { return self.text.len() };
@@ -418,13 +419,13 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// Whether one character, or two digits, are a number because of what is beside them.
+    /// Whether one character, or two digits, are a number because of the text around them.
     fn is_counted(&self, at: usize, end: usize, found: &Numeral) -> bool {
         let before = &self.text[self.done.min(at)..at];
         if before.ends_with('第') || before.ends_with(PARTS) {
             return true;
         }
-        // Tens and hundreds whose number is not told, or is told in digits: 几十人, 3 千克.
+        // Tens, hundreds or thousands after an indefinite word or after digits: 几十人, 3 千克.
         let is_apart = |before: &str| before.ends_with(|c: char| c.is_ascii_digit());
         if before.ends_with(['几', '幾', '数', '數'])
             || self.text[at..end].starts_with(['百', '千'])
@@ -451,13 +452,14 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// 三分之一, 3分之1. Of 百分之五, which is 5 %, it is nothing.
+    /// Reads a fraction: 三分之一, 3分之1. 百分之五, which is 5 %, is none.
     fn part_of_one(&mut self, at: usize) -> Option<usize> {
         let (written, end) = part_of_one(self.text, at)?;
         Some(self.put(&written, end))
     }
 
-    /// 2024年3月4日, 二〇二四年三月四日, 3月4日, 2024년 3월 4일; also a time, 14时30分.
+    /// Reads a date: 2024年3月4日, 二〇二四年三月四日, 3月4日, 2024년 3월 4일. Or reads a time:
+    /// 14时30分.
     fn chinese_date(&mut self, at: usize) -> Option<usize> {
         let text = self.text;
         let (first, behind) = short_numeral(text, at)?;
@@ -488,10 +490,10 @@ impl Scanner<'_, '_, '_> {
 
 const DAY: &[char] = &['日', '号', '號', '일'];
 
-/// What stands between the parts of a fraction, the lower one first.
+/// Separates the parts of a fraction, of which the denominator comes first.
 const PARTS: &str = "分之";
 
-/// A fraction that a text has at a place, and where it ends.
+/// The fraction at `at`, and where it ends.
 fn part_of_one(text: &str, at: usize) -> Option<(String, usize)> {
     let number = |at: usize| {
         let rest = &text[at..];
@@ -521,7 +523,7 @@ fn short_numeral(text: &str, at: usize) -> Option<(u32, usize)> {
     Some((value, at + found.bytes))
 }
 
-/// Where it goes on behind one of these characters, perhaps with a space before it.
+/// The place after one of the `expected` characters at `at`, which a space may precede.
 fn past(text: &str, at: usize, expected: &[char]) -> Option<usize> {
     let at = if byte(text, at) == b' ' { at + 1 } else { at };
     let c = text.get(at..)?.chars().next().filter(|c| expected.contains(c))?;
@@ -543,15 +545,15 @@ fn fraction(c: char) -> Option<&'static str> {
     }
 }
 
-/// What comes before a number in the same word and is no part of it: the v of a version, and
-/// currencies.
+/// Whether `word` precedes a number in the same word without being part of it: the v of a version,
+/// and currencies.
 fn is_prefix(word: &str) -> bool {
     const PREFIXES: [&str; 8] = ["v", "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb"];
     PREFIXES.iter().any(|prefix| prefix.eq_ignore_ascii_case(word))
 }
 
-/// What comes behind a number in the same word and is no part of it: endings of ordinal numbers,
-/// and units. Letters that number sections, as in 12b, are none.
+/// Whether `word` follows a number in the same word without being part of it: endings of ordinal
+/// numbers, and units. Letters that number sections, as in 12b, belong to the number.
 fn is_unit(word: &str) -> bool {
     const UNITS: [&str; 74] = [
         "bit", "bits", "bps", "chf", "cl", "cm", "cny", "dl", "dpi", "em", "er", "eur", "fps",
@@ -565,7 +567,7 @@ fn is_unit(word: &str) -> bool {
     word.len() <= LONGEST && UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(word))
 }
 
-/// What a version is called before it is one.
+/// Whether `word` marks a version as a pre-release.
 fn is_early(word: &str) -> bool {
     const EARLY: [&str; 6] = ["alpha", "beta", "dev", "pre", "rc", "snapshot"];
     EARLY.iter().any(|early| early.eq_ignore_ascii_case(word))

@@ -1,4 +1,4 @@
-//! Whether a number is negative, by what stands around it.
+//! Decides from the surrounding text whether a number is negative.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -19,16 +19,16 @@ fn is_space(c: char) -> bool {
     c == ' ' || c == char::from(GROUP)
 }
 
-/// Whether there is a minus before a place of a folded text, or before a currency there, and it is
-/// a sign: it begins what it is in.
+/// Whether a minus sign precedes `at` in a folded text, directly or before a currency. A minus is a
+/// sign only where [`begins`] or [`may_precede`] allows it.
 pub(super) fn is_negative(text: &str, at: usize) -> bool {
     let text = before_currency(&text[..at]);
     let Some(before) = text.strip_suffix(['-', '\u{2013}']) else { return false };
     begins(before, before.len()) || before.ends_with(may_precede)
 }
 
-/// Whether a minus behind this may be a sign: quotation marks and brackets that open, signs that
-/// compare, currencies.
+/// Whether a minus after `c` may be a sign: after punctuation between clauses, opening quotation
+/// marks and brackets, signs of comparison, and currencies.
 fn may_precede(c: char) -> bool {
     use GeneralCategory::{InitialPunctuation, MathSymbol, OpenPunctuation};
     let is_of =
@@ -36,21 +36,22 @@ fn may_precede(c: char) -> bool {
     ":;,|\"'<>~".contains(c) || is_symbol(c) || !c.is_ascii() && is_of(c)
 }
 
-/// The text without a currency at its end, and without a space behind that.
+/// The text without a currency at its end and a space after it, or the whole text.
 fn before_currency(text: &str) -> &str {
     let place = text.strip_suffix(is_space).unwrap_or(text);
     let before = place.strip_suffix(is_symbol).or_else(|| before_code(place));
     before.unwrap_or(text)
 }
 
-/// Whether nothing is before a place, or white space, a bracket that opens, or an equals sign.
+/// Whether `at` is the beginning of the text, or follows white space, an opening bracket or an
+/// equals sign.
 pub(super) fn begins(text: &str, at: usize) -> bool {
     let before = at.checked_sub(1).map_or(b' ', |before| text.as_bytes()[before]);
     before.is_ascii_whitespace() || matches!(before, GROUP | b'(' | b'[' | b'{' | b'=')
 }
 
-/// Whether an amount is negative as books write it: 12.50-, (12.50) EUR, EUR (12.50). A number in
-/// brackets without a point or comma is that of a note.
+/// Whether an amount is negative in the notation of accounts: 12.50-, (12.50) EUR, EUR (12.50). A
+/// number in brackets without a separator is taken for the number of a note.
 pub(super) fn is_in_red(text: &str, at: usize, end: usize) -> bool {
     let (before, behind) = (&text[..at], &text[end..]);
     if let (Some(before), Some(behind)) = (before.strip_suffix('('), behind.strip_prefix(')')) {
@@ -68,7 +69,7 @@ pub(super) fn is_in_red(text: &str, at: usize, end: usize) -> bool {
     has_cents && behind.strip_prefix('-').is_some_and(ends)
 }
 
-/// Whether an amount ends before this: a mark that ends a sentence or its part may follow.
+/// Whether an amount ends before `behind`, which may begin with a mark that ends a clause.
 fn ends(behind: &str) -> bool {
     let may_follow =
         |c: char| is_space(c) || c.is_ascii_whitespace() || is_symbol(c) || ")]};|\"'".contains(c);

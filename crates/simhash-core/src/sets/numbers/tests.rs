@@ -1,4 +1,4 @@
-//! What readers take for the numbers of a text, and for the same ones.
+//! Tests which numbers a reader sees in a text, and which forms mean the same number.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn in_order(text: &str) -> Vec<String> {
 fn all_are(forms: &[&str], numbers: &[&str]) {
     for form in forms {
         assert_eq!(in_order(form), numbers, "{form}");
-        // Whatever stands around it.
+        // The text around a form does not matter.
         assert_eq!(in_order(&format!("on ({form}), as said")), numbers, "({form})");
     }
 }
@@ -96,7 +96,7 @@ fn dates_that_are_none_are_numbers() {
     all_are(&["30 February 2024"], &["30", "2024-02"]);
     all_are(&["13/13/2024"], &["13/13/2024"]);
     all_are(&["2024年13月"], &["2024", "13"]);
-    // Verbs.
+    // Verbs, not months.
     all_are(&["these 2 may differ", "2 march on"], &["2"]);
 }
 
@@ -161,7 +161,7 @@ fn digits_with_units() {
     all_are(&["1,2,3万"], &["1", "2", "30000"]);
     all_are(&["1.2.3元", "1.2.3万"], &["1.2.3"]);
     all_are(&["3千克", "3千米"], &["3"]);
-    // Other scales are words, and letters are units.
+    // Scales in words are not read, and letters are units.
     all_are(&["3 Mio.", "3k", "3 thousand"], &["3"]);
 }
 
@@ -203,7 +203,7 @@ fn signs() {
     all_are(&["10-5", "10\u{2013}5", "10-$5"], &["10", "5"]);
 }
 
-/// What people read on invoices and bank statements as money that goes the other way.
+/// Negative amounts as invoices and bank statements write them.
 #[test]
 fn signs_of_amounts() {
     let negative = [
@@ -301,7 +301,7 @@ fn marks_and_what_is_not_seen_part_nothing() {
     all_are(&["É12", "e\u{301}12", "E12"], &["e12"]);
 }
 
-/// Nor do they in a configuration without steps.
+/// Marks and invisible characters do not matter in a configuration without steps either.
 #[test]
 fn of_the_steps_only_html_and_data_matter() {
     let read = |text, normalize| {
@@ -397,7 +397,7 @@ fn a_long_text_is_interrupted() {
 }
 
 proptest! {
-    /// Numbers in any order, in forms that mean the same, are the same numbers.
+    /// Numbers in any order and in equivalent forms are the same numbers.
     #[test]
     fn order_and_form_do_not_matter(
         numbers in prop::collection::vec((1000u32..999_999, 0usize..5), 1..20),
@@ -422,14 +422,14 @@ proptest! {
         prop_assert!(differ("same", &a.join(" "), &b.join(" ")));
     }
 
-    /// Every digit that a text has is in its numbers, or told where it belongs.
+    /// Whole numbers between words are all found, in their order.
     #[test]
     fn whole_numbers_are_all_there(numbers in prop::collection::vec(0u32..5000, 0..20)) {
         let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
         prop_assert_eq!(in_order(&words.join(" x ")), words);
     }
 
-    /// Any text has numbers, and every form is its own only form.
+    /// Any text can be read, and no number is empty.
     #[test]
     fn any_text_is_read(text in r"([0-9]{1,4}|[-+./:, '()TZ年月日一十万]|am|pm|Mar|é|v|x){0,40}") {
         for number in in_order(&text) {

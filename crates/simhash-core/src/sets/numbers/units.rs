@@ -2,11 +2,12 @@
 
 use super::digits::{self, run_length, scaled, whole};
 
-/// The number that `first` is with the units from `end` on, and where it ends. `None` if none is
-/// there.
+/// The value of `first` with the units from `end` on, and where it ends. `None` if there is no
+/// unit.
 ///
-/// As in numerals of characters, units get smaller, 千 and smaller ones within 万 and 亿. A digit at
-/// the end is of the next smaller unit, 3万5, and more digits are as they stand, 1万2345.
+/// As in numerals of characters, units descend, and 千 and smaller ones combine with 万 and 亿. A
+/// single digit at the end counts in the next smaller unit: 3万5 is 35000. Several digits there
+/// count as they are: 1万2345 is 12345.
 pub(super) fn multiple(text: &str, first: &str, end: usize) -> Option<(String, usize)> {
     let (small, behind) = small(text, end).unwrap_or((0, end));
     let (large, behind) = large(text, behind).unwrap_or((0, behind));
@@ -43,7 +44,7 @@ struct Places {
 }
 
 impl Places {
-    /// Adds a number times ten to a power. It must be less than the unit before it.
+    /// Adds `number` times ten to the `power`. False if it is not less than the unit before it.
     fn add(&mut self, number: &str, power: usize) -> bool {
         let length = number.len() + power;
         if !self.digits.is_empty() {
@@ -59,7 +60,7 @@ impl Places {
     }
 }
 
-/// The sum of what was read: the parts with 万 and 亿, and what comes behind the last of them.
+/// The sum so far: the parts with 万 and 亿, and the section after the last of them.
 #[derive(Clone, Default)]
 struct Sum {
     parts: Places,
@@ -67,7 +68,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds a number with the units behind it. Returns where they end.
+    /// Adds a number with the units after it. Returns where they end.
     fn read(&mut self, text: &str, number: &str, end: usize) -> Option<usize> {
         let (power, end) = small(text, end).unwrap_or((0, end));
         if !self.section.add(number, power) {
@@ -97,14 +98,14 @@ impl Sum {
     }
 }
 
-/// The whole number that goes on at a place, whether it is one digit, and where it ends. Korean has
+/// The whole number that continues at `at`, whether it is one digit, and where it ends. Korean puts
 /// a space between the parts: 3만 5천.
 fn next(text: &str, at: usize) -> Option<(String, bool, usize)> {
     let is_korean = text[..at].ends_with(['만', '억', '천', '백']);
     let spaced = text[at..].strip_prefix(' ').filter(|_| is_korean);
     let start = if spaced.is_some() { at + 1 } else { at };
     let length = run_length(&text.as_bytes()[start..]);
-    // More digits are more than there is room for.
+    // No unit leaves room for more digits.
     if !(1..=16).contains(&length) {
         return None;
     }
@@ -114,7 +115,8 @@ fn next(text: &str, at: usize) -> Option<(String, bool, usize)> {
     (start == at || has_unit).then_some((number, length == 1, end))
 }
 
-/// Whether digits without a unit are no part of something else: 3万5kg, 3万10-20.
+/// Whether the digits without a unit that end at `end` are not part of something else, as they are
+/// in 3万5kg and 3万10-20.
 fn is_last(text: &str, end: usize) -> bool {
     let next = text.as_bytes().get(end).copied().unwrap_or(b' ');
     !next.is_ascii_alphanumeric() && !matches!(next, b'-' | b'/' | b':' | b'_' | b'%')
@@ -124,8 +126,8 @@ fn small_or_large(text: &str, at: usize) -> bool {
     small(text, at).or_else(|| large(text, at)).is_some()
 }
 
-/// The power of ten that a unit below 万 stands for, and where it ends. 千克 and 千米 are units of
-/// something, kg and km, and so are others.
+/// The power of ten of a unit below 万, and where it ends. `None` where the character begins a unit
+/// of measure: 千克 is kg, and 千米 is km.
 fn small(text: &str, at: usize) -> Option<(usize, usize)> {
     let mut chars = text[at..].chars();
     let unit = chars.next()?;
