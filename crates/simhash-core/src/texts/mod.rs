@@ -1,4 +1,4 @@
-//! From bytes to clean text: the steps of `normalize`, and what is known of characters.
+//! Turns text into clean text: the steps of `normalize`, and the properties of characters.
 
 pub mod han;
 pub mod normalize;

@@ -1,22 +1,22 @@
-//! Where a token stands in the text that it was cut out of, for those who ask.
+//! The place of a token in the text that it was cut from, for callers that need it.
 
 use std::ops::Range;
 
 use crate::texts::normalize::trace::{Origins, Trace, source};
 
-/// What is known of where a token stands. `()` is nothing, and costs nothing.
+/// The place of a token. `()` records nothing and costs nothing.
 pub(crate) trait Place: Clone {
-    /// What steps must leave so that a place before them can be found.
+    /// The trace that a step must leave so that a place in its output can be found in its input.
     type Trace: Trace;
 
-    /// The place of `part`, which is a part of `text`.
+    /// The place of `part`, which is a slice of `text`.
     fn of(text: &str, part: &str) -> Self;
 
     /// The place of these bytes.
     fn at(range: Range<usize>) -> Self;
 
-    /// The place in the text that the first of these steps read of what stands here after the last
-    /// one, if that text stands at `start`.
+    /// The place in the input of the first of these steps, if this is one in the output of the
+    /// last. The input begins at `start`.
     fn before(self, steps: &[Self::Trace], start: usize) -> Self;
 
     /// From the start of this place to the end of another.

@@ -1,6 +1,6 @@
 //! The properties of single characters, in tables that are filled 256 characters at a time.
 //!
-//! A row of a table is computed from the Unicode crates when one of its characters is first met, so
+//! A row of a table is computed from the Unicode crates when one of its characters first occurs, so
 //! a text pays only for the scripts in which it is written. The standard library's own Unicode
 //! tables are not used: they change with the compiler, and fingerprints must not change.
 
@@ -20,7 +20,7 @@ use crate::texts::han::is_han;
 const ROW: usize = 256;
 const ROWS: usize = 0x11_0000 / ROW;
 
-/// A value for every character, computed a row at a time when it is first asked for.
+/// A value for every character, computed a row at a time on first use.
 pub(crate) struct CharTable<T> {
     rows: [OnceLock<Box<[T; ROW]>>; ROWS],
 }
@@ -84,25 +84,26 @@ impl Properties {
     pub(crate) const NUMERIC: Properties = Properties(1 << 10);
     /// Word_Break Katakana.
     pub(crate) const KATAKANA: Properties = Properties(1 << 11);
-    /// One of it between two letters holds them together (MidLetter, MidNumLet, Single_Quote).
+    /// A single one between two letters keeps them in one word (MidLetter, MidNumLet,
+    /// Single_Quote).
     pub(crate) const MID_LETTER: Properties = Properties(1 << 12);
-    /// One of it between two numbers holds them together (MidNum, MidNumLet, Single_Quote).
+    /// A single one between two numbers keeps them in one word (MidNum, MidNumLet, Single_Quote).
     pub(crate) const MID_NUMBER: Properties = Properties(1 << 13);
-    /// Any number of it between letters and numbers holds them together (ExtendNumLet).
+    /// Any number of them between letters and numbers keeps these in one word (ExtendNumLet).
     pub(crate) const EXTENDER: Properties = Properties(1 << 14);
-    /// One of it between two Hebrew letters holds them together (Double_Quote).
+    /// A single one between two Hebrew letters keeps them in one word (Double_Quote).
     pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
     /// Word_Break Extend, Format or ZWJ: it is treated like the character before it.
     pub(crate) const EXTENDS: Properties = Properties(1 << 16);
-    /// Of a script whose letters are told apart without their marks: see [`has_loose_marks`].
+    /// Characters of a script that is read without its marks: see [`has_loose_marks`].
     pub(crate) const MARKED: Properties = Properties(1 << 17);
-    /// A mark that may be dropped where it stands on such a letter.
+    /// A mark that may be dropped after such a character.
     pub(crate) const LOOSE: Properties = Properties(1 << 18);
     /// A decimal digit (general category Nd).
     pub(crate) const DECIMAL: Properties = Properties(1 << 19);
     /// A small letter (general category Ll).
     pub(crate) const SMALL: Properties = Properties(1 << 20);
-    /// A letter of Hiragana, of the block of three bytes.
+    /// A letter of Hiragana in its main block, which has three bytes in UTF-8.
     pub(crate) const HIRAGANA: Properties = Properties(1 << 21);
     /// A letter of Thai, Lao, Khmer or Myanmar, or a sign that does not extend one.
     pub(crate) const SOUTHEAST: Properties = Properties(1 << 22);
@@ -111,11 +112,11 @@ impl Properties {
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
-    /// What makes a run of characters a token.
+    /// A run of characters is a token if one of them has such a property.
     pub(crate) const TOKEN: Properties = Self::WORD.or(Self::EMOJI);
-    /// What is written without spaces and with line breaks anywhere.
+    /// Scripts that are written without spaces and with line breaks anywhere.
     pub(crate) const UNSPACED: Properties = Self::HAN.or(Self::HIRAGANA);
-    /// What an extender joins.
+    /// Characters that an extender joins.
     pub(crate) const EXTENDABLE: Properties = Self::LETTER.or(Self::NUMERIC).or(Self::KATAKANA);
 
     pub(crate) const fn or(self, other: Properties) -> Properties {
@@ -154,7 +155,7 @@ fn compute_properties(c: char) -> Properties {
             set = set.or(property);
         }
     };
-    // Nobody takes the signs of copyright and of trade marks for emoji.
+    // By property the signs of copyright and of trade marks are emoji, but readers see symbols.
     let emoji = !c.is_ascii() && !matches!(c, '©' | '®' | '™') && c.is_emoji_char();
     put(
         Properties::WHITE,
@@ -194,8 +195,8 @@ fn compute_properties(c: char) -> Properties {
     set
 }
 
-/// What the word break property says. The segmentation crate does not export it; how it cuts a
-/// probe shows it.
+/// The Word_Break property. The segmentation crate does not export it, so it is derived from how
+/// the crate cuts probes.
 fn word_break(c: char) -> Properties {
     let mut set = Properties::NONE;
     let mut put = |property: Properties, holds: bool| {
@@ -235,8 +236,8 @@ fn composes(c: char, group: GeneralCategoryGroup) -> bool {
         || is_nfkc_quick(std::iter::once(c)) == IsNormalized::Maybe
 }
 
-/// Whether a script writes words that its readers know without their marks. In others a mark may be
-/// a vowel (Devanagari, Thai) or make another letter (Japanese).
+/// Whether readers of a script recognise its words without their marks. In others a mark may be a
+/// vowel (Devanagari, Thai) or make another letter (Japanese).
 fn has_loose_marks(script: Script) -> bool {
     use Script::{Arabic, Cyrillic, Greek, Hebrew, Latin};
     matches!(script, Latin | Greek | Cyrillic | Arabic | Hebrew)
@@ -246,7 +247,7 @@ fn is_hiragana(c: char) -> bool {
     c.script() == Script::Hiragana && matches!(c, '\u{3041}'..='\u{309F}')
 }
 
-/// Whether words of a script are found by a dictionary, and spaces stand between phrases.
+/// Whether a script has spaces only between phrases, so that a dictionary must find its words.
 fn is_southeast_asian(script: Script) -> bool {
     matches!(script, Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar)
 }
@@ -278,13 +279,13 @@ impl ThreeByteSet {
         ThreeByteSet(set)
     }
 
-    /// The characters of U+4E00 to U+9FFF that `holds` is true of.
+    /// The characters of U+4E00 to U+9FFF for which `holds` is true.
     pub(crate) fn main_han(holds: impl Fn(char) -> bool) -> Self {
         Self::new(('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)))
     }
 
-    /// `bytes`, which must be UTF-8, start with characters of the set: the number of their bytes,
-    /// but of `longest` characters at most.
+    /// The number of bytes of the characters of the set that `bytes` starts with: of `longest`
+    /// characters at most. `bytes` must be UTF-8.
     #[inline]
     pub(crate) fn run_length(&self, bytes: &[u8], longest: usize) -> usize {
         // As long as every character is in the set, the next one starts three bytes further.
@@ -297,8 +298,8 @@ impl ThreeByteSet {
     }
 }
 
-/// Whether `c` is a colon, or a character that NFKC turns into one. UAX #29 lets them stand within
-/// a word (Word_Break MidLetter).
+/// Whether `c` is a colon, or a character that NFKC turns into one. UAX #29 allows them within a
+/// word (Word_Break MidLetter).
 pub(crate) fn is_colon(c: char) -> bool {
     matches!(c, ':' | '\u{FE13}' | '\u{FE55}' | '\u{FF1A}')
 }
@@ -343,12 +344,12 @@ pub(crate) mod ascii {
         in_range(low, b'0', b'9')
     }
 
-    /// The number of ASCII letters, digits, and spaces that follow one of these, that `bytes`
-    /// starts with.
+    /// The number of bytes of the ASCII letters, digits and single spaces that `bytes` starts with.
+    /// Each space follows a letter or a digit.
     #[inline]
     pub(crate) fn single_spaced_length(bytes: &[u8]) -> usize {
         let mut length = 0;
-        // The high bit of the first byte, if a space there would be none of these.
+        // The high bit of the first byte, if a space there does not follow a letter or a digit.
         let mut carry = 0x80;
         while let Some(chunk) = bytes.get(length..length + 8) {
             let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
@@ -375,7 +376,7 @@ pub(crate) mod ascii {
     }
 
     /// The number of ASCII letters, or of digits, that `bytes` starts with, and whether the other
-    /// kind comes next.
+    /// kind follows.
     #[inline]
     pub(crate) fn word_length(bytes: &[u8]) -> (usize, bool) {
         if bytes.first().is_some_and(u8::is_ascii_digit) {

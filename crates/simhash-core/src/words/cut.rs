@@ -1,12 +1,12 @@
-//! Words of the user's own for jieba.
+//! Cuts Han text as jieba does, with the user's own words.
 //!
-//! Jieba takes the most probable way to cut a text: the one with the greatest sum of
-//! ln(frequency / total) over its words. A user's word takes part in that with its own frequency,
-//! in place of the one in jieba's dictionary. The total stays that of jieba's dictionary, so a text
-//! that holds no word of the user's is cut as it is without them. Such text goes to jieba-rs.
-//! Other text is cut here, by the same algorithm: jieba-rs would take a copy of its dictionary, of
-//! 33 MB, for each list. Here a list takes the memory of its own words. Jieba's frequencies come on
-//! top, once for all lists.
+//! Jieba chooses the most probable way to cut a text: the one with the greatest sum of ln(frequency
+//! / total) over its words. A user's word takes part in that with its own frequency, in place of
+//! the one in jieba's dictionary. The total stays that of jieba's dictionary, so a text without a
+//! user's word is cut as it is without the list. jieba-rs cuts such text. Other text is cut here,
+//! by the same algorithm: jieba-rs would need a copy of its dictionary, of 33 MB, for each list.
+//! Here a list needs the memory of its own words, and all lists share one table of jieba's
+//! frequencies.
 
 use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;
@@ -14,10 +14,10 @@ use crate::base::interrupt::Interrupt;
 use crate::base::lazy::Lazy;
 use crate::words::dictionary::{Jieba, WORDS, dictionary};
 
-/// Words with their frequencies, and all that words begin with.
+/// Words with their frequencies, and all prefixes of words.
 pub(super) struct Frequencies(Counter<u64>);
 
-/// What words begin with, if it is not a word itself.
+/// The number of a prefix that is not itself a word.
 const ONLY_PREFIX: u32 = 0;
 
 impl Default for Frequencies {
@@ -31,7 +31,7 @@ impl Frequencies {
         self.0.hashes().is_empty()
     }
 
-    /// Adds a word. If it is there already, the greater frequency counts.
+    /// Adds a word. If it is already present, the greater frequency counts.
     pub(super) fn add(&mut self, word: &str, frequency: u32, interrupt: &Interrupt) {
         for (end, c) in word.char_indices() {
             let prefix = &word[..end + c.len_utf8()];
@@ -47,7 +47,8 @@ impl Frequencies {
         }
     }
 
-    /// `None` if no word begins so. Otherwise its frequency, if it is a word.
+    /// `word` is the hash of a string. `None` if no word begins with that string. Otherwise its
+    /// frequency, if it is a word.
     #[inline]
     pub(super) fn get(&self, word: u64) -> Option<Option<u32>> {
         self.0.get(word).map(|number| number.checked_sub(1))
@@ -58,7 +59,7 @@ impl Frequencies {
 struct Base {
     frequencies: Frequencies,
     total: f64,
-    /// Knows no word, so it leaves all to the guesses.
+    /// Jieba without words, so that its model alone guesses them.
     guesser: Jieba,
 }
 
@@ -78,8 +79,8 @@ static BASE: Lazy<Base> = Lazy::new(|| {
     Base { frequencies, total: total as f64, guesser: Jieba::empty() }
 });
 
-/// Whether jieba cuts `c` together with the characters beside it, and `c` is Han. Of what else is
-/// Han (々, 〇, the Hangzhou numerals, the latest extensions), each character is a word for jieba.
+/// Whether `c` is Han and jieba cuts it together with the characters beside it. Every other Han
+/// character (々, 〇, the Hangzhou numerals, the latest extensions) is a word of its own for jieba.
 pub(super) fn is_han_of_jieba(c: char) -> bool {
     matches!(c,
         '\u{4E00}'..='\u{9FFF}'
@@ -111,14 +112,15 @@ impl HanWords {
         self.own.is_empty()
     }
 
-    /// Adds a word. Without a frequency it gets the least with which jieba does not cut it, if
-    /// nothing stands beside it.
+    /// Adds a word. Without a frequency, it gets the least one with which jieba does not cut a text
+    /// of this word alone.
     pub(super) fn add(&mut self, word: &str, frequency: Option<u32>, interrupt: &Interrupt) {
         let frequency = frequency.unwrap_or_else(|| sufficient_frequency(word, interrupt));
         self.own.add(word, frequency, interrupt);
     }
 
-    /// Hands the words of `text` to `sink`, as jieba would with the user's words in its dictionary.
+    /// Hands the words of `text` to `sink`, as jieba would cut it with the user's words in its
+    /// dictionary.
     pub(crate) fn cut<'t>(
         &self,
         text: &'t str,
@@ -150,9 +152,9 @@ impl HanWords {
     }
 }
 
-/// The least frequency with which jieba's dictionary alone would rather have the word whole than in
-/// pieces (jieba's `suggest_freq`), and not less than it has there. Only multiplications and
-/// divisions, so it is the same everywhere.
+/// The least frequency with which jieba, by its dictionary alone, prefers the whole word to its
+/// pieces (jieba's `suggest_freq`), and at least the frequency that the word has there. It uses
+/// only multiplications and divisions, so it is the same on every machine.
 fn sufficient_frequency(word: &str, interrupt: &Interrupt) -> u32 {
     let cutter = Cutter { own: None, base: &BASE, hmm: false };
     let frequency_of = |piece: &str| f64::from(cutter.frequency(piece).unwrap_or(1));
@@ -178,8 +180,8 @@ struct Step {
 }
 
 impl Cutter<'_> {
-    /// Whether a word begins so, and the frequency if it is a word itself. A word of frequency 0 is
-    /// none.
+    /// Whether a word begins with `piece`, and the frequency of `piece` if it is a word. With
+    /// frequency 0 it is none.
     #[inline]
     fn look_up(&self, piece: &str) -> (bool, Option<u32>) {
         let hash = feature_hash(piece.as_bytes());
@@ -210,8 +212,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// The best way from every character of a block. `at` is where its characters begin, and where
-    /// the last one ends.
+    /// The best way to cut from each character of a block on. `at` has the start of each character,
+    /// and the end of the last one.
     fn route(&self, block: &str, at: &[usize], interrupt: &Interrupt) -> Vec<Step> {
         let log_total = libm::log(self.base.total);
         let length = at.len() - 1;
@@ -225,7 +227,7 @@ impl Cutter<'_> {
                 if let Some(frequency) = frequency {
                     let word = libm::log(f64::from(frequency)) - log_total;
                     let probability = word + route[end].probability;
-                    // Of equal ways, the one with the longer word.
+                    // Of equally probable ways, the one with the longer first word.
                     if best.is_none_or(|best| best.probability <= probability) {
                         best = Some(Step { probability, end });
                     }
@@ -246,7 +248,8 @@ impl Cutter<'_> {
         let ends = block.char_indices().map(|(at, _)| at).chain([block.len()]);
         let at: Vec<usize> = ends.collect();
         let route = self.route(block, &at, interrupt);
-        // Where a run of single characters began, which may be a word that no dictionary has.
+        // Where the current run of single characters began. It may be a word that no dictionary
+        // has.
         let mut run = None;
         let mut start = 0;
         while start + 1 < at.len() {
@@ -267,8 +270,9 @@ impl Cutter<'_> {
         }
     }
 
-    /// A run of characters that the best way leaves single. Guesses are not made of what is a word,
-    /// for then single characters were more probable.
+    /// Cuts a run of characters that the best way leaves single. Without `hmm` it is ASCII and one
+    /// word. A run that is itself a word stays single characters, which were more probable. Others
+    /// are left to the guesser.
     fn cut_run<'t>(&self, run: &'t str, sink: &mut impl FnMut(&'t str)) {
         if !self.hmm {
             sink(run);

@@ -1,4 +1,4 @@
-//! The dictionary that cuts Han text into words. It is loaded when it is first needed.
+//! The dictionary that cuts Han text into words, loaded on first use.
 
 use std::io::{self, BufRead, Read};
 use std::sync::OnceLock;
@@ -10,14 +10,14 @@ use crate::base::interrupt::Interrupt;
 
 static DICTIONARY: OnceLock<Jieba> = OnceLock::new();
 
-/// The words of jieba-rs 0.11. That crate keeps them compressed, and behind a lock that breaks for
-/// good if a load fails once.
+/// The words of jieba-rs 0.11. That crate keeps them compressed, behind a lock that stays poisoned
+/// if a load fails once.
 #[cfg(feature = "jieba")]
 pub(crate) static WORDS: &[u8] = include_bytes!("../../data/zh_dictionary.txt");
 #[cfg(not(feature = "jieba"))]
 pub(crate) static WORDS: &[u8] = b"";
 
-/// What stands for jieba-rs without it. No simhasher is made that would cut a text by it.
+/// Replaces jieba-rs in builds without it. There is no simhasher that would cut a text with it.
 #[cfg(not(feature = "jieba"))]
 mod absent {
     use std::io::BufRead;
@@ -51,7 +51,7 @@ pub fn is_loaded() -> bool {
 }
 
 /// The dictionary. The first call loads it, which takes 0.1 to 0.4 s and about 33 MB, and can be
-/// interrupted: then the next call loads it.
+/// interrupted. Then the next call loads it.
 pub(crate) fn dictionary(interrupt: &Interrupt<'_>) -> &'static Jieba {
     DICTIONARY.get_or_init(|| {
         let mut words = Interruptible { rest: WORDS, interrupt };
@@ -59,14 +59,14 @@ pub(crate) fn dictionary(interrupt: &Interrupt<'_>) -> &'static Jieba {
     })
 }
 
-/// Bytes that are handed out a few at a time.
+/// A reader that hands out a few bytes at a time, so that loading can be interrupted.
 struct Interruptible<'a, 'b> {
     rest: &'static [u8],
     interrupt: &'a Interrupt<'b>,
 }
 
 impl Interruptible<'_, '_> {
-    /// Taking them in takes a fraction of a millisecond.
+    /// Loading this many takes a fraction of a millisecond.
     const BYTES: usize = 16 << 10;
 }
 

@@ -1,10 +1,9 @@
-//! Lists of words of the user's own: a dictionary says what is one word, a list of stop words what
-//! is left out.
+//! The user's own lists of words: a dictionary defines what is one word, and a list of stop words
+//! what is left out.
 //!
-//! What a list holds is checked here, put in one order, and hashed, so that two lists are equal if
-//! their hashes are. A configuration normalises the words as it does texts. How a dictionary then
-//! changes the tokens of a text is in [`cut`], [`whole`] and [`phrases`], and, normative, in
-//! docs/design/tokens.md.
+//! The words of a list are checked here, sorted and hashed, so two lists are equal if their hashes
+//! are. A configuration normalises the words as it does texts. [`cut`], [`whole`] and [`phrases`]
+//! apply a dictionary to the tokens of a text. docs/design/tokens.md is normative for that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,9 +26,9 @@ use crate::words::whole::WholeWords;
 pub const MAX_WORDS: usize = 1_000_000;
 /// The longest word, in characters.
 pub const MAX_CHARACTERS: usize = 100;
-/// The most bytes of a list: its words, their frequencies, and one byte for each of them.
+/// A list has fewer bytes than this: its words and frequencies, and one byte after each of them.
 pub const MAX_BYTES: usize = 16 << 20;
-/// The greatest frequency. The words of jieba's own dictionary add up to 60 million.
+/// The greatest frequency. The frequencies of jieba's own dictionary add up to 60 million.
 pub const MAX_FREQUENCY: u32 = 1_000_000_000;
 
 /// What a list is for.
@@ -62,14 +61,14 @@ impl Kind {
     }
 }
 
-/// Why words are no list. It displays as its [`message`](Self::message) with its
+/// Why words do not make a list. It displays as its [`message`](Self::message) with its
 /// [`hint`](Self::hint).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WordListError {
     /// There is no word.
     NoWord(Kind),
-    /// There are more than [`MAX_WORDS`], or more than [`MAX_BYTES`] together.
+    /// There are more than [`MAX_WORDS`], or they have [`MAX_BYTES`] or more together.
     TooLarge(Kind),
     /// The word of that number, from 1 on, is empty.
     EmptyWord(usize),
@@ -77,11 +76,11 @@ pub enum WordListError {
     ControlCharacter(usize),
     /// A word has more than [`MAX_CHARACTERS`]: its beginning.
     LongWord(String),
-    /// Nothing of it could ever be a token.
+    /// No character of the word could be part of a token.
     NoToken(String),
-    /// It comes with two frequencies.
+    /// The word has two frequencies.
     TwoFrequencies(String),
-    /// It is not 0 to [`MAX_FREQUENCY`].
+    /// The frequency is not 0 to [`MAX_FREQUENCY`].
     Frequency(i64),
 }
 
@@ -141,12 +140,12 @@ impl std::error::Error for WordListError {}
 /// ```
 pub struct WordList {
     kind: Kind,
-    /// The words in the order of their UTF-8 bytes, each on a line, with a tab and its frequency if
-    /// it has one: what is hashed.
+    /// The text that is hashed: the words in the order of their UTF-8 bytes, each on a line, with a
+    /// tab and its frequency if it has one.
     content: String,
     hash: String,
     words: usize,
-    /// The dictionary as the configurations that were last used see it.
+    /// The dictionary as the most recently used configurations see it.
     prepared: Mutex<Vec<(Seen, Arc<Dictionary>)>>,
 }
 
@@ -216,13 +215,14 @@ impl WordList {
         self.words
     }
 
-    /// Never: a list holds at least one word.
+    /// Always false: a list holds at least one word.
     pub fn is_empty(&self) -> bool {
         self.words == 0
     }
 
-    /// The SHA-256 of its words, in hexadecimal digits: in the order of their UTF-8 bytes, each
-    /// with a line feed after it, and a tab and its frequency between if it has one.
+    /// The SHA-256 of the list, in hexadecimal digits. The hashed text has the words in the order
+    /// of their UTF-8 bytes. A tab and its frequency, if it has one, and a line feed follow each
+    /// word.
     pub fn content_hash(&self) -> &str {
         &self.hash
     }
@@ -235,7 +235,7 @@ impl WordList {
         })
     }
 
-    /// The dictionary as `config` sees it. The list keeps it for the next that asks.
+    /// The dictionary as `config` sees it. The list caches it.
     pub(crate) fn dictionary(&self, config: &Config, interrupt: &Interrupt) -> Arc<Dictionary> {
         const KEPT: usize = 2;
         let seen = Seen {
@@ -244,7 +244,7 @@ impl WordList {
             hmm: config.hmm,
             style: Style::of(config),
         };
-        // Nothing unwinds while the lock is held, but one that did would have left the list whole.
+        // Nothing unwinds while the lock is held, and if it did, the list would still be intact.
         let prepared = || self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let known = prepared().iter().find(|(of, _)| *of == seen).map(|(_, known)| known.clone());
         known.unwrap_or_else(|| {
@@ -258,7 +258,7 @@ impl WordList {
         })
     }
 
-    /// Hands every word, as texts normalised by `steps` have it, to `sink`.
+    /// Hands every word to `sink`, normalised by `steps` as texts are.
     pub(crate) fn for_each_normalized(
         &self,
         steps: NormalizeSteps,
@@ -279,7 +279,7 @@ pub(crate) fn plain_text(steps: NormalizeSteps) -> NormalizeSteps {
     steps.without(NormalizeStep::Html)
 }
 
-/// The part of a configuration on which it depends how a dictionary is seen.
+/// The part of a configuration that determines how it sees a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     steps: NormalizeSteps,
@@ -292,16 +292,16 @@ struct Seen {
 pub(crate) struct Dictionary {
     /// The words that jieba cuts out of runs of Han characters. `None` if there are none.
     pub(crate) han: Option<HanWords>,
-    /// The words that are looked for in runs which ICU4X cuts. `None` if there are none.
+    /// The words that are searched for in runs that ICU4X cuts. `None` if there are none.
     pub(crate) whole: Option<WholeWords>,
     /// The words of several tokens, which are joined. `None` if there are none.
     pub(crate) phrases: Option<Phrases>,
 }
 
 impl Dictionary {
-    /// A word of characters that jieba cuts is a word for jieba. One that can stand in a run which
-    /// ICU4X cuts is looked for there. Any other is what the tokenizer makes of it, joined; so is
-    /// every word for a tokenizer without either.
+    /// A word of characters that jieba cuts becomes a word of jieba's. A word that can be part of a
+    /// run that ICU4X cuts is searched for there. Any other word becomes a phrase of the tokens
+    /// into which the tokenizer cuts it. So does every word if the tokenizer uses neither.
     fn new(list: &WordList, seen: Seen, interrupt: &Interrupt) -> Self {
         let uses_jieba =
             matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Jieba | Tokenizer::Code);

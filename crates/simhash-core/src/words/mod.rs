@@ -1,8 +1,9 @@
-//! From clean text to tokens.
+//! Cuts clean text into tokens.
 //!
-//! [`tokens`] has the tokenizers. [`tokenize`] cuts by scripts and by Unicode's rules, with a
+//! [`tokens`] calls the tokenizers. [`tokenize`] cuts by scripts and by Unicode's rules, with a
 //! [`dictionary`] for Chinese and a [`segment`]er for other scripts without spaces. [`code`] cuts
-//! programs. [`lists`] are words of the user's own, [`stopwords`] those that do not count.
+//! source code. [`lists`] holds the user's own words, which [`cut`], [`whole`] and [`phrases`] find
+//! in texts. [`stopwords`] holds the words that are left out.
 
 pub(crate) mod code;
 pub(crate) mod cut;

@@ -1,7 +1,7 @@
-//! Words of several tokens: where these tokens follow each other in a text, they are one.
+//! Words of several tokens: where these tokens follow each other in a text, they become one token.
 //!
-//! The first that begins is taken, and of those that begin together the longest. What stands
-//! between the tokens does not matter, for the tokenizer has dropped it.
+//! The phrase that begins first is joined, and of those that begin together the longest. Text
+//! between the tokens does not matter, because the tokenizer has dropped it.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
 use crate::texts::place::Place;
 
-/// Parts tokens. No token holds it.
+/// Separates tokens. No token contains it.
 const SEPARATOR: char = ' ';
 
 /// Appends a token.
@@ -21,7 +21,7 @@ pub(super) fn push(tokens: &mut String, token: &str) {
     tokens.push_str(token);
 }
 
-/// The sequences of tokens that are joined, and all that they begin with.
+/// The sequences of tokens that are joined, and all their prefixes.
 pub(crate) struct Phrases(Counter<u64>);
 
 const ONLY_PREFIX: u32 = 0;
@@ -38,7 +38,7 @@ impl Phrases {
         self.0.hashes().is_empty()
     }
 
-    /// Adds tokens that are parted by [`SEPARATOR`]. One token is none to join.
+    /// Adds a sequence of tokens with [`SEPARATOR`] between them. A single token is ignored.
     pub(super) fn add(&mut self, tokens: &str, interrupt: &Interrupt) {
         if !tokens.contains(SEPARATOR) {
             return;
@@ -55,7 +55,7 @@ impl Phrases {
         }
     }
 
-    /// `None` if no phrase begins with these tokens. Otherwise whether they are one.
+    /// `None` if no phrase begins with these tokens. Otherwise whether they are a phrase.
     #[inline]
     fn get(&self, tokens: &str) -> Option<bool> {
         self.0.get(feature_hash(tokens.as_bytes())).map(|number| number == WHOLE)
@@ -66,11 +66,11 @@ impl Phrases {
 pub(crate) struct Joiner<'a, 'i, P> {
     phrases: &'a Phrases,
     interrupt: &'a Interrupt<'i>,
-    /// The tokens that are not decided yet: all together begin a phrase.
+    /// The tokens that are not decided yet. Together they begin a phrase.
     waiting: String,
     /// Where each of them ends in `waiting`, and its place in the text.
     ends: VecDeque<(usize, P)>,
-    /// How many of them, from the first on, are the longest phrase so far. 0 for none.
+    /// How many of them, from the first on, form the longest phrase so far. 0 if there is none.
     whole: usize,
     /// A buffer for tokens to be joined.
     joined: String,
@@ -88,7 +88,7 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
         }
     }
 
-    /// Takes the next token, and hands those that are decided by it to `sink`.
+    /// Adds the next token, and hands the tokens that it decides to `sink`.
     pub(crate) fn push(&mut self, token: &str, place: P, sink: &mut impl FnMut(&str, P)) {
         while !self.take(token, &place) {
             if self.ends.is_empty() {
@@ -98,14 +98,14 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
         }
     }
 
-    /// Hands what is left to `sink`.
+    /// Hands the remaining tokens to `sink`.
     pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&str, P)) {
         while !self.ends.is_empty() {
             self.give_first(sink);
         }
     }
 
-    /// Adds a token to those that wait, if together they begin a phrase.
+    /// Adds a token to the waiting ones, if together they begin a phrase. Otherwise false.
     fn take(&mut self, token: &str, place: &P) -> bool {
         let length = self.waiting.len();
         push(&mut self.waiting, token);
@@ -125,8 +125,7 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
         }
     }
 
-    /// Hands the longest phrase, or else the first token, to `sink`. The others wait again, as far
-    /// as they begin a phrase.
+    /// Hands the longest phrase, or else the first token, to `sink`. The others are added again.
     fn give_first(&mut self, sink: &mut impl FnMut(&str, P)) {
         let count = self.whole.max(1);
         let Some((end, last)) = self.ends.get(count - 1).cloned() else { return };

@@ -1,11 +1,11 @@
-//! Words of scripts that put no spaces between them: Thai, Lao, Khmer, Burmese, and Japanese where
-//! it has hiragana. ICU4X cuts them by dictionaries that are compiled in.
+//! Cuts text of scripts that put no spaces between words: Thai, Lao, Khmer, Burmese, and Japanese
+//! with hiragana. ICU4X cuts it by dictionaries that are compiled in.
 //!
 //! At each place the longest word of the dictionary is taken. Where none begins, a grapheme cluster
-//! is a word. Nothing is a floating-point number, so the words are the same on every processor.
+//! is a word. No floating-point numbers are used, so the words are the same on every processor.
 //!
-//! The dictionaries need no memory and no time before the first text: the library holds them in the
-//! form in which they are read, and all processes share it.
+//! The dictionaries need no memory of a process and no time to load: the library contains them in
+//! the form in which they are read, and all processes share it.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 use crate::base::lazy::Lazy;
 use crate::texts::unicode::{Properties, properties};
 
-/// What stands for ICU4X without it. No simhasher is made that would cut a text by it.
+/// Replaces ICU4X in builds without it. There is no simhasher that would cut a text with it.
 #[cfg(not(feature = "spaceless"))]
 mod absent {
     use std::marker::PhantomData;
@@ -41,12 +41,12 @@ use absent::{WordSegmenter, WordSegmenterBorrowed};
 static SEGMENTER: Lazy<WordSegmenterBorrowed<'static>> =
     Lazy::new(|| WordSegmenter::new_dictionary(Default::default()));
 
-/// The most Han characters beside hiragana that are Japanese. A longer run of them is Chinese, so
-/// one の in a Chinese text changes how this much of it is cut, and no more.
+/// The most Han characters in a run beside hiragana that counts as Japanese. A longer run counts as
+/// Chinese, so one の in a Chinese text affects the cutting of no more than this beside it.
 pub const MAX_KANJI_RUN: usize = 16;
 
-/// What NFKC takes apart and dictionaries have whole: the vowel am of Thai and Lao, and the Lao
-/// digraphs ho no and ho mo.
+/// Sequences into which NFKC decomposes a character that dictionaries contain: the vowel am of Thai
+/// and Lao, and the Lao digraphs ho no and ho mo.
 const WHOLE: [(&str, char); 4] = [
     ("\u{E4D}\u{E32}", '\u{E33}'),
     ("\u{ECD}\u{EB2}", '\u{EB3}'),
@@ -56,7 +56,7 @@ const WHOLE: [(&str, char); 4] = [
 
 const PROLONGED: char = 'ー';
 
-/// Whether `c` can stand in a run that is cut here.
+/// Whether `c` can be part of a run that is cut here.
 pub(crate) fn is_spaceless(c: char) -> bool {
     const SPACELESS: Properties = Properties::UNSPACED.or(Properties::SOUTHEAST);
     properties(c).any(SPACELESS) || continues_word(c)
@@ -67,8 +67,8 @@ pub(crate) fn continues_word(c: char) -> bool {
     c == PROLONGED || properties(c).any(Properties::EXTENDS)
 }
 
-/// Whether `text` starts with Japanese. Its first `han` bytes are the Han characters that it starts
-/// with, and may be none.
+/// Whether `text` starts with Japanese. `han` is the number of bytes of the Han characters that it
+/// starts with, and may be 0.
 #[inline]
 pub(crate) fn begins_japanese(text: &str, han: usize) -> bool {
     // The first two bytes of hiragana, and of some katakana.
@@ -104,18 +104,18 @@ pub(crate) fn japanese_run(text: &str, longest: usize) -> &str {
     &text[..if after_hiragana > 0 { end } else { 0 }]
 }
 
-/// The letters of Southeast Asia that `text` starts with, with all that extends them, of `longest`
-/// characters at most.
+/// The letters of Southeast Asia that `text` starts with, with all characters that extend them:
+/// `longest` characters at most.
 pub(crate) fn southeast_asian_run(text: &str, longest: usize) -> &str {
     const OTHERS: Properties = Properties::SOUTHEAST.or(Properties::EXTENDS);
     let run = text.chars().take(longest).take_while(|&c| properties(c).any(OTHERS));
     &text[..run.map(char::len_utf8).sum()]
 }
 
-/// Hands the words of such a run to `sink`, with what stands between words.
+/// Hands the words of such a run to `sink`, and also the text between words.
 pub(crate) fn cut<'t>(run: &'t str, sink: &mut impl FnMut(&'t str)) {
     let whole = as_in_dictionaries(run);
-    // `at` is the place in `run` of what is at `from` in `whole`.
+    // `at` in `run` is the place that corresponds to `from` in `whole`.
     let (mut start, mut at, mut from) = (0, 0, 0);
     for to in SEGMENTER.segment_str(&whole) {
         at += length_of(&whole[from..to], &run[at..]);
@@ -141,7 +141,7 @@ fn as_in_dictionaries(run: &str) -> Cow<'_, str> {
     spelt
 }
 
-/// How many bytes at the start of `run` are spelt `piece`.
+/// The number of bytes at the start of `run` that dictionaries spell as `piece`.
 fn length_of(piece: &str, run: &str) -> usize {
     let mut length = 0;
     for c in piece.chars() {

@@ -9,7 +9,8 @@ use crate::texts::normalize::normalize;
 use crate::texts::unicode::{Properties, properties};
 use crate::words::lists::{WordList, plain_text};
 
-/// Whether a token is a number. The first character says it: a token has no digits beside letters.
+/// Whether a token is a number. The first character decides, because a token never has both digits
+/// and letters.
 pub(crate) fn is_number(token: &str) -> bool {
     token.chars().next().is_some_and(|c| properties(c).any(Properties::NUMERIC))
 }
@@ -18,7 +19,7 @@ pub(crate) fn is_number(token: &str) -> bool {
 pub(crate) struct WordSet(Counter<u64>);
 
 impl WordSet {
-    /// The words of a list as they stand in texts normalised by `steps`.
+    /// The words of a list as they occur in texts normalised by `steps`.
     pub(crate) fn stop_words(list: StopList, steps: NormalizeSteps) -> Self {
         let languages: &[&str] = match list {
             StopList::None => &[],
@@ -31,7 +32,7 @@ impl WordSet {
         for language in languages {
             for word in stop_words::lookup(language).unwrap_or_default() {
                 let word = normalize(word, steps, &mut || ());
-                // The Chinese list has the digits. But the number is what tells 5G from 4G.
+                // The Chinese list has the digits, but a number distinguishes 5G from 4G.
                 if !word.is_empty() && !is_number(&word) {
                     set.count(feature_hash(word.as_bytes()), Some(1));
                 }
@@ -40,8 +41,8 @@ impl WordSet {
         WordSet(set)
     }
 
-    /// The words of a list of the user's own. White space in them is dropped, as it is when a
-    /// dictionary joins tokens.
+    /// The words of the user's own list. White space in them is dropped, as it is when a dictionary
+    /// joins tokens.
     pub(crate) fn own(list: &WordList, steps: NormalizeSteps, interrupt: &Interrupt) -> Self {
         let mut set = Counter::new();
         list.for_each_normalized(steps, interrupt, |word, _| {

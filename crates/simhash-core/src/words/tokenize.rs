@@ -3,12 +3,12 @@
 //! all others by UAX #29.
 //!
 //! A token ends where a letter and a digit meet: `iPhone15` and `iPhone 15` are the same two
-//! tokens. It also ends at a colon: `iOS：Android` is two tokens, though UAX #29 takes it for one
-//! word.
+//! tokens. It also ends at a colon: `iOS：Android` is two tokens, although it is one word by UAX
+//! #29.
 //!
-//! A token never holds a space, so shingles of tokens that are joined by spaces are unambiguous.
-//! Text that has no boundary for very long is cut all the same ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]).
-//! So the work between two checks for interruption stays bounded, and so does memory.
+//! A token never contains a space, so shingles of tokens that are joined by spaces are unambiguous.
+//! Text that has no boundary for very long is cut nevertheless ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]).
+//! That bounds memory and the work between two checks for interruption.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -20,16 +20,16 @@ use crate::words::dictionary::dictionary;
 use crate::words::segment;
 use crate::words::whole::WholeWords;
 
-/// How many characters of a script without spaces are cut into words in one piece. A longer run is
-/// cut after every such number of characters. For the tokenizer `jieba`, this goes for any
-/// characters but white space.
+/// The most characters of a script without spaces that are cut into words in one piece. A longer
+/// run is split after every such number of characters. For the tokenizer `jieba`, this applies to
+/// all characters but white space.
 pub const MAX_HAN_RUN: usize = 4096;
 
-/// How many bytes of other text without white space are cut into words in one piece. A longer run
-/// is cut at the last character boundary before every such number of bytes.
+/// The most bytes of other text without white space that are cut into words in one piece. A longer
+/// run is split at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
-/// What stands between the tokens of a shingle or a spot. No token holds it.
+/// Separates the tokens of a shingle or a spot. No token contains it.
 pub(crate) const SEPARATOR: char = ' ';
 
 /// How text without spaces is cut into words.
@@ -103,7 +103,7 @@ pub(crate) fn words<const HAN: bool>(
 enum RunKind {
     White,
     Han,
-    /// Starts with hiragana. What starts with Han is looked for before.
+    /// Starts with hiragana. Japanese that starts with Han is found earlier.
     Japanese,
     Southeast,
     Other,
@@ -127,8 +127,8 @@ impl RunKind {
     }
 }
 
-/// The characters of one kind that `text`, which must not be empty, starts with, cut to the longest
-/// allowed run.
+/// The characters of one kind that `text` starts with, cut to the longest allowed run. `text` must
+/// not be empty.
 fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
     let window = &text[..char_boundary(text, MAX_WORD_RUN)];
     let kind = window.chars().next().map_or(RunKind::White, RunKind::of::<HAN>);
@@ -153,8 +153,8 @@ fn han_run(text: &str) -> &str {
 }
 
 /// The run of `length` bytes that `text` starts with, together with the runs that follow it after
-/// one space each, as long as all are short. Jieba never joins words over a space, and one call for
-/// several runs is quicker.
+/// one space each, up to about a kilobyte. Jieba never joins words across a space, and one call for
+/// several runs is faster.
 fn han_runs(text: &str, length: usize) -> &str {
     const MANY: usize = 1 << 10;
     let mut length = length;
@@ -217,7 +217,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether `run` is obviously one word: it has only letters, which UAX #29 never parts.
+/// Whether `run` is obviously one word: it has only letters, which UAX #29 never separates.
 fn is_plain_word(run: &str) -> bool {
     let mut all = Properties::NONE;
     run.chars().all(|c| {
@@ -227,7 +227,7 @@ fn is_plain_word(run: &str) -> bool {
     }) && all.any(Properties::WORD)
 }
 
-/// Whether what stands between two boundaries is a word at all.
+/// Whether the text between two boundaries is a word.
 fn is_token(word: &str) -> bool {
     word.chars().any(|c| properties(c).any(Properties::TOKEN))
 }
@@ -235,7 +235,7 @@ fn is_token(word: &str) -> bool {
 /// Cutting a byte by jieba takes about as long as this many bytes of other work.
 const JIEBA_COST: usize = 8;
 
-/// The same of a byte that is cut by ICU4X.
+/// The same for ICU4X.
 const SEGMENT_COST: usize = 8;
 
 /// Words of runs of Han characters with spaces between them, by jieba.
@@ -302,8 +302,8 @@ pub(crate) fn jieba_words(
     }
 }
 
-/// Words of a part, by jieba, which makes words of their own of the marks of other scripts: they go
-/// with the word before them.
+/// Words of a part, by jieba. Jieba makes separate words of the marks of other scripts. Here they
+/// belong to the word before them.
 fn cut_with_marks(
     part: &str,
     cutting: Cutting<'_>,
@@ -317,7 +317,7 @@ fn cut_with_marks(
     };
     let (mut start, mut end) = (0, 0);
     cut_han(part, cutting, interrupt, &mut |word| {
-        // Words are cut out of the part, in its order.
+        // The words are slices of the part, in its order.
         let at = end + part[end..].find(word).unwrap_or(0);
         let is_mark = word.chars().next().is_some_and(|c| properties(c).any(Properties::MARK));
         if !(is_mark && at == end) {

@@ -1,6 +1,6 @@
-//! Words of the user's own in scripts without spaces that ICU4X cuts ([`segment`]). It takes no
-//! words, so they are looked for before it: the first that begins in a run, and of those that begin
-//! together the longest. What stands between them is cut without them.
+//! Finds the user's own words in text that ICU4X cuts ([`segment`]). ICU4X accepts no user's words,
+//! so they are searched for first: the one that begins first in a run, and of those that begin
+//! together the longest. ICU4X cuts the text between them.
 //!
 //! [`segment`]: crate::words::segment
 
@@ -11,7 +11,7 @@ use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
 use crate::words::segment::{continues_word, is_spaceless};
 
-/// The user's words that can stand in such a run, Han ones too.
+/// The user's words that can be part of such a run, including Han ones.
 #[derive(Default)]
 pub(crate) struct WholeWords(Frequencies);
 
@@ -20,14 +20,14 @@ impl WholeWords {
         self.0.is_empty()
     }
 
-    /// Adds `word` if it could stand in a run.
+    /// Adds `word` if it could be part of a run.
     pub(super) fn add(&mut self, word: &str, interrupt: &Interrupt) {
         if word.chars().all(is_spaceless) && !word.starts_with(continues_word) {
             self.0.add(word, 1, interrupt);
         }
     }
 
-    /// Where the first of them stands in `run`.
+    /// The place of the first of them in `run`.
     pub(crate) fn find(&self, run: &str, interrupt: &Interrupt) -> Option<Range<usize>> {
         let starts = run.char_indices().filter(|&(_, c)| !continues_word(c));
         starts.map(|(start, _)| start).find_map(|start| {

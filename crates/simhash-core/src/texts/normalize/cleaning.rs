@@ -1,18 +1,18 @@
-//! Punctuation and white space: what is dropped, and where one space stays.
+//! Cleans punctuation and white space: what is dropped, and where one space stays.
 //!
-//! - Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and
+//! - Dropped punctuation leaves a space where it separates two words by UAX #29: between `foo` and
 //!   `bar` in `foo/bar`, but not in `don't` or `snake_case`. It leaves none beside a Han character
 //!   and between hiragana, because such text has no spaces.
-//! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
+//! - A colon always separates words (`iOS：Android`), and a semicolon separates numbers.
 //! - A point between two digits stays: `3.14` is not `314`.
 //! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
 //!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
 //! - White space between two characters of Han or hiragana is dropped: a line break there, or the
-//!   spaces of a justified or wrapped text, part no words.
-//! - A combining mark or an invisible character is dropped where it stands on dropped punctuation,
-//!   on white space or at the start of the text.
-//! - A dropped symbol that UAX #29 takes for a letter (Ⓐ) always leaves a space. So does an
-//!   invisible character beside punctuation.
+//!   spaces of a justified or wrapped text, separate no words.
+//! - A combining mark or an invisible character is dropped after dropped punctuation, after white
+//!   space and at the start of the text.
+//! - A dropped symbol that is a letter by UAX #29 (Ⓐ) always leaves a space. So does an invisible
+//!   character beside punctuation.
 
 use std::ops::Range;
 
@@ -21,17 +21,17 @@ use crate::base::lazy::Lazy;
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::texts::unicode::{Properties, ThreeByteSet, is_colon, properties};
 
-/// What belongs to the character before it.
+/// Characters that belong to the one before them.
 const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
 
 /// A point, and the characters that NFKC turns into one.
 const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 
-/// A semicolon, the characters that NFKC turns into one, and the bar of a fraction. UAX #29 lets
-/// them stand within a number (Word_Break MidNum).
+/// A semicolon, the characters that NFKC turns into one, and the bar of a fraction. UAX #29 allows
+/// them within a number (Word_Break MidNum).
 const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
 
-/// The digits since a comma that left nothing. If there turn out not to be three of them, the comma
+/// The digits since a comma that left nothing. If they turn out not to be exactly three, the comma
 /// leaves a space after all.
 struct Group {
     /// Where in the clean text the comma stood.
@@ -46,10 +46,10 @@ impl Group {
 /// The punctuation since the last character that was kept.
 #[derive(Clone, Copy)]
 struct Gap {
-    /// What all of it has in common.
+    /// The properties that all of it has.
     common: Properties,
     single: bool,
-    /// The last of it.
+    /// Its last character.
     c: char,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Cleaner<'a, T> {
     space: bool,
     /// Whether letters and digits of ASCII map to themselves, apart from case.
     plain_ascii: bool,
-    /// Whether a colon or a hyphen of ASCII may belong to what a step looks for.
+    /// Whether a step searches for colons or hyphens of ASCII.
     reads_ascii: bool,
     /// Whether ASCII letters, which are copied as they are, become lower case at the end.
     lower: bool,
@@ -70,11 +70,11 @@ pub(super) struct Cleaner<'a, T> {
     /// Whether the last character written, apart from marks, is Han or hiragana.
     after_unspaced: bool,
     gap: Option<Gap>,
-    /// The group of digits that the text so far ends with.
+    /// The group of digits at the end of the text so far.
     group: Option<Group>,
-    /// Whether white space was met that is not written yet.
+    /// Whether white space was read that is not written yet.
     pending_space: bool,
-    /// Whether a mark or an invisible character that comes now has nothing to stand on.
+    /// Whether a mark or an invisible character, if it came next, would have no base.
     orphans: bool,
 }
 
@@ -103,13 +103,13 @@ impl<'a, T: Trace> Cleaner<'a, T> {
         }
     }
 
-    /// Notes what the characters that are pushed next are made of.
+    /// Notes the source of the characters that are pushed next.
     #[inline]
     pub(super) fn read(&mut self, from: Range<usize>) {
         self.trace.read(from);
     }
 
-    /// Appends a mapped character, or notes what it does to the ones after it.
+    /// Appends a mapped character, or notes its effect on the ones after it.
     #[inline]
     pub(super) fn push(&mut self, c: char) {
         let set = properties(c);
@@ -123,7 +123,7 @@ impl<'a, T: Trace> Cleaner<'a, T> {
             self.trace.put_off();
             self.orphans = true;
         } else if self.punctuation && self.orphans && set.any(ATTACHED) {
-            // It is dropped with what it stood on.
+            // It is dropped with its base.
             if set.any(Properties::IGNORABLE) {
                 self.gap = self.gap.map(|_| Gap::PARTS);
             }
@@ -162,8 +162,8 @@ impl<'a, T: Trace> Cleaner<'a, T> {
         }
     }
 
-    /// Appends Han characters, which must not be empty and stand at `from`, as `push` would one by
-    /// one.
+    /// Appends Han characters as `push` would one by one. `han` must not be empty. Its source
+    /// begins at `from`.
     pub(super) fn push_han(&mut self, han: &str, from: usize) {
         const HAN: Properties = Properties::HAN.or(Properties::WORD);
         if self.pending_space || self.gap.is_some() {
@@ -177,16 +177,16 @@ impl<'a, T: Trace> Cleaner<'a, T> {
         self.after_unspaced = true;
     }
 
-    /// `bytes` starts with punctuation that vanishes between two Han characters, whatever the other
-    /// steps do: its number of bytes, or 0 when in doubt.
+    /// The number of bytes of the punctuation at the start of `bytes` that vanishes between two Han
+    /// characters, whatever the other steps do. 0 when in doubt.
     #[inline]
     pub(super) fn dropped_beside_han(&self, bytes: &[u8]) -> usize {
         const MOST: usize = 4;
         if self.punctuation { CJK_PUNCTUATION.run_length(bytes, MOST) } else { 0 }
     }
 
-    /// Writes the space, if any, between the last kept character and one with the properties
-    /// `next`.
+    /// Writes the space or the point, if any, between the last kept character and one with the
+    /// properties `next`.
     fn close_gap(&mut self, next: Properties) {
         self.end_group();
         let held_apart = match (self.gap.take(), self.last) {
@@ -208,13 +208,13 @@ impl<'a, T: Trace> Cleaner<'a, T> {
         }
     }
 
-    /// Goes on with the group: `length` characters were pushed, of which the first `digits` are
+    /// Continues the group: `length` characters were pushed, of which the first `digits` are
     /// digits.
     #[cold]
     fn extend_group(&mut self, digits: usize, length: usize) {
         if let Some(group) = &mut self.group {
             group.digits += digits;
-            // At one digit too many it is settled early, before there is more text to move.
+            // One digit too many ends the group at once, before there is more text to move.
             if digits < length || group.digits > Group::DIGITS {
                 self.end_group();
             }
@@ -254,19 +254,18 @@ impl<'a, T: Trace> Cleaner<'a, T> {
         self.trace
     }
 
-    /// Appends what stands at `start` and is plain ASCII, as `push` would. Returns the number of
-    /// bytes read.
+    /// Appends the plain ASCII at `start`, as `push` would. Returns the number of bytes read.
     ///
-    /// It stops before an ASCII byte that no other ASCII byte follows, because that may be the base
-    /// of a combining mark. It also stops at punctuation that no white space follows: `push` must
-    /// judge that.
+    /// It stops before an ASCII byte that a byte beyond ASCII follows, because that may begin a
+    /// combining mark. It also stops at punctuation that no white space follows: `push` must judge
+    /// that.
     pub(super) fn push_ascii(&mut self, text: &str, start: usize) -> usize {
         let text = &text[start..];
         let bytes = text.as_bytes();
         match (self.plain_ascii, self.punctuation, self.space) {
             (true, true, true) => {}
             (true, false, false) => {
-                // Nothing is dropped, so nothing depends on what was pushed.
+                // Nothing is dropped, so nothing depends on the characters before.
                 let length = ascii::unjudged_length(bytes, self.reads_ascii);
                 self.out.push_str(&text[..length]);
                 self.trace.copied(start, length);
@@ -308,7 +307,7 @@ static CJK_PUNCTUATION: Lazy<ThreeByteSet> =
     Lazy::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
 
 impl Gap {
-    /// Leaves a space whatever stands on its two sides, unless that is Han.
+    /// A gap that leaves a space, except beside Han and between hiragana.
     const PARTS: Gap = Gap { common: Properties::NONE, single: false, c: ' ' };
 
     /// Whether it is the point of a number, as in 3.14 or v2.0.1.
@@ -319,7 +318,7 @@ impl Gap {
             && next.any(Properties::NUMERIC)
     }
 
-    /// Whether it may stand between the digits of a number, as a comma may.
+    /// Whether it may be between the digits of a number, as a comma may.
     fn groups(&self, last: Properties, next: Properties) -> bool {
         self.single
             && self.common.any(Properties::MID_NUMBER)
@@ -335,7 +334,7 @@ impl Gap {
             return true;
         }
         if next.any(Properties::COMPOSES) {
-            // Closing up could make a new character of the two sides.
+            // Closing up could compose the two sides into one character.
             return false;
         }
         let both = |kind: Properties| last.any(kind) && next.any(kind);
@@ -351,7 +350,7 @@ impl Gap {
 mod ascii {
     use crate::texts::unicode::ascii::single_spaced_length;
 
-    /// About the most bytes that are looked at before the caller may check for interruption.
+    /// About the most bytes that are read before the caller may check for interruption.
     pub(super) const STRETCH: usize = 16 << 10;
 
     /// The length of the words of letters and digits, with single spaces between them, that `bytes`
@@ -367,9 +366,9 @@ mod ascii {
         length - usize::from(ends_in_space(length))
     }
 
-    /// The length of the ASCII text that `bytes` starts with and that no step but `lower` changes:
-    /// no colon, which may belong to data, and no hyphen. It ends before a last character that is
-    /// followed by a byte beyond ASCII.
+    /// The length of the ASCII text that `bytes` starts with and that no step but `lower` changes.
+    /// With `reads_ascii`, it has no colon, which may belong to data, and no hyphen. It ends before
+    /// a last character that is followed by a byte beyond ASCII.
     #[inline]
     pub(super) fn unjudged_length(bytes: &[u8], reads_ascii: bool) -> usize {
         let bytes = &bytes[..bytes.len().min(STRETCH)];
@@ -377,14 +376,14 @@ mod ascii {
         match bytes.iter().position(ends) {
             Some(end) if bytes[end] >= 0x80 => end.saturating_sub(1),
             Some(end) => end,
-            // The next byte is not looked at.
+            // The next byte is not examined, so it may be beyond ASCII.
             None if bytes.len() == STRETCH => STRETCH - 1,
             None => bytes.len(),
         }
     }
 
-    /// The length of a run of white space, with one sentence mark before it, that ends before
-    /// ASCII.
+    /// The length of the white space that `bytes` starts with, perhaps after one sentence mark.
+    /// Before a byte beyond ASCII, it does not include the last blank.
     #[inline]
     pub(super) fn white_length(bytes: &[u8]) -> usize {
         let mark = matches!(bytes.first(), Some(b'.' | b',' | b';' | b':' | b'!' | b'?'));

@@ -1,5 +1,5 @@
-//! Data within a text is dropped: `data:` URIs, and runs of base64 such as keys and attachments.
-//! What is left of each is a space.
+//! Drops data within a text: `data:` URIs, and runs of base64 such as keys and attachments. Each
+//! becomes a space.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::base::interrupt::Interrupt;
 /// A longer run of base64 is no word.
 pub const MAX_BASE64: usize = 200;
 
-/// A line of base64 that goes on in the next one has at least this many characters. PEM has 64,
+/// A line of base64 that continues on the next line has at least this many characters. PEM has 64,
 /// and MIME has 76.
 const FULL_LINE: usize = 60;
 
@@ -112,7 +112,7 @@ fn uri_length(bytes: &[u8]) -> usize {
 /// The runs of base64 that are too long for words.
 fn long_runs(bytes: &[u8], interrupt: &Interrupt) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    // A run that is too long reaches over one of these places.
+    // Every run that is too long covers one of the places that are examined.
     let mut at = MAX_BASE64;
     while at < bytes.len() {
         if !in_block(&bytes[at]) {
@@ -155,7 +155,7 @@ fn runs_of_block(bytes: &[u8], block: Range<usize>, found: &mut Vec<Range<usize>
     let mut at = block.start;
     for line in bytes[block.clone()].split_inclusive(|&byte| byte == b'\n' || byte == b'\r') {
         let length = line.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-        // Of \r\n the second is an empty line.
+        // The second byte of \r\n is an empty line.
         if length > 0 {
             if !full {
                 add_run(bytes, run, found);
@@ -169,8 +169,9 @@ fn runs_of_block(bytes: &[u8], block: Range<usize>, found: &mut Vec<Range<usize>
     add_run(bytes, run, found);
 }
 
-/// A run of random bytes has small and capital letters and digits. One that lacks a kind is
-/// something else: a gene, a laugh, a number, a ruled line.
+/// Adds a run if it is too long for a word and may be base64 of random bytes, which has small and
+/// capital letters and digits. A run that lacks a kind is something else: a gene, a laugh, a
+/// number, a ruled line.
 fn add_run(bytes: &[u8], run: Range<usize>, found: &mut Vec<Range<usize>>) {
     let run_bytes = &bytes[run.clone()];
     let kinds: [fn(&u8) -> bool; 3] =

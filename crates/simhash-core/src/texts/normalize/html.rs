@@ -1,5 +1,4 @@
-//! Markup is removed. What stays is the text that a reader sees, by the tokenizer of the HTML
-//! standard.
+//! Removes markup and keeps the text that a reader sees, by the tokenizer of the HTML standard.
 //!
 //! Tags, comments, doctypes and the contents of `script` and `style` are dropped. Entities are
 //! decoded. A tag that only formats (`<b>`, `<a>`, `<span>`, ...) leaves nothing. Any other tag
@@ -86,15 +85,15 @@ impl Piece {
     }
 }
 
-/// An emitter that is watched for where its strings come from.
+/// An emitter that records where its strings come from.
 struct Watched<'a, E> {
     emitter: E,
     html: &'a [u8],
     /// How many bytes were read.
     position: usize,
-    /// Where what was emitted last ends.
+    /// Where the last emitted string ends.
     end: usize,
-    /// What was emitted and is not told yet.
+    /// The emitted strings that are not in the trace yet.
     strings: &'a RefCell<Vec<Piece>>,
 }
 
@@ -121,8 +120,8 @@ impl<E: Emitter> ForwardingEmitter for Watched<'_, E> {
 }
 
 impl<E> Watched<'_, E> {
-    /// Where `string` comes from, which ends at the position: from a reference to a character, from
-    /// itself, or from a byte that stands for something else (the end of a line, NUL).
+    /// The source of `string`, which ends at the position: a character reference, the same bytes,
+    /// or a byte that was replaced (the end of a line, NUL).
     fn piece(&self, string: &[u8]) -> Piece {
         let (end, length) = (self.position.min(self.html.len()), string.len());
         let start = self.reference(end).unwrap_or(end.saturating_sub(length));
@@ -133,7 +132,7 @@ impl<E> Watched<'_, E> {
         Piece { from: start..end, length, is_copy: false }
     }
 
-    /// Where the reference begins that ends at `end`, if one does.
+    /// Where the character reference that ends at `end` begins, if there is one.
     fn reference(&self, end: usize) -> Option<usize> {
         let is_of_one = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'#' | b';');
         let read = self.html.get(self.end..end)?;

@@ -1,8 +1,8 @@
-//! A word that a hyphen breaks at the end of a line is put together.
+//! Joins words that a hyphen breaks at the end of a line.
 
 use crate::texts::unicode::{Properties, properties};
 
-/// The hyphens, and what NFKC turns into one.
+/// The hyphens, and the characters that NFKC turns into one.
 const HYPHENS: [char; 6] = ['-', SOFT_HYPHEN, '\u{2010}', '\u{2011}', '\u{FE63}', '\u{FF0D}'];
 
 pub(super) const SOFT_HYPHEN: char = '\u{AD}';
@@ -13,10 +13,10 @@ pub(super) fn may_start(byte: u8) -> bool {
     matches!(byte, b'-' | 0xC2 | 0xE2 | 0xEF)
 }
 
-/// The bytes from the hyphen at `at` to the rest of the word that it breaks: the hyphen, the end of
-/// the line, and the blanks before and after that. 0 if there is no such hyphen. A letter stands
-/// before it, and the rest starts with a small letter, so that names such as Jean-Paul stay two
-/// words.
+/// The number of bytes from the hyphen at `at` to the rest of the word that it breaks: the hyphen,
+/// the end of the line, and the blanks before and after that. 0 if there is no such hyphen. It must
+/// follow a letter, and the rest must start with a small letter, so that names such as Jean-Paul
+/// remain two words.
 pub(super) fn broken(text: &str, at: usize) -> usize {
     let Some(hyphen) = text[at..].chars().next().filter(|c| HYPHENS.contains(c)) else {
         return 0;

@@ -1,9 +1,8 @@
-//! Characters are mapped to characters: what looks alike, NFKC, umlauts, case folding, traditional
-//! to simplified Chinese, digits to ASCII ones, and marks and invisible characters to nothing.
+//! Maps characters to characters: confusables, NFKC, umlauts, case folding, traditional to
+//! simplified Chinese, digits to ASCII ones, and marks and invisible characters to nothing.
 //!
 //! The definition is [`Mapping::apply`]: the steps are repeated until nothing changes. All but a
-//! few characters map by themselves, whatever stands beside them. For those a table holds the
-//! answer.
+//! few characters map independently of those beside them. A table has the results for these.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -20,16 +19,16 @@ use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::texts::han::is_han;
 use crate::texts::unicode::{CharTable, MAIN_HAN, Properties, ThreeByteSet, properties};
 
-/// What becomes of a character that stands by itself.
+/// The result of mapping one character by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mapped {
     /// One character, perhaps itself.
     One(char),
     /// It is dropped.
     Nothing,
-    /// Several characters, none of which composes with what stands before.
+    /// Several characters, none of which composes with the character before.
     Several,
-    /// What it becomes depends on what stands before.
+    /// The result depends on the characters before.
     Composing,
 }
 
@@ -98,7 +97,7 @@ const STEPS: [NormalizeStep; 8] = [
     NormalizeStep::Space,
 ];
 
-/// One table for every combination of them, made when it is first used.
+/// One table for every combination of them, made on first use.
 static TABLES: [OnceLock<Box<CharTable<Entry>>>; 1 << STEPS.len()] =
     [const { OnceLock::new() }; 1 << STEPS.len()];
 
@@ -123,21 +122,21 @@ impl Mapping {
         self.table.get(c, |c| Entry::new(self.compute(c))).mapped()
     }
 
-    /// `bytes` starts with Han characters (U+4E00 to U+9FFF) that map to themselves: their number
-    /// of bytes.
+    /// The number of bytes of the Han characters (U+4E00 to U+9FFF) at the start of `bytes` that
+    /// map to themselves.
     #[inline]
     pub(super) fn unchanged_han_length(&self, bytes: &[u8]) -> usize {
         self.unchanged_han.run_length(bytes, LONGEST_HAN)
     }
 
-    /// Whether normalisation may join `c` to what stands before it, or drop it there.
+    /// Whether normalisation may join `c` to the character before it, or drop it there.
     pub(super) fn composes(&self, c: char) -> bool {
         let set = properties(c);
         self.has(NormalizeStep::Nfkc) && set.any(Properties::COMPOSES)
             || self.has(NormalizeStep::Marks) && set.any(Properties::LOOSE)
     }
 
-    /// Whether what comes before `text` can be mapped without regard to it.
+    /// Whether the character before `text` can be mapped without regard to `text`.
     #[inline]
     pub(super) fn starts_alone(&self, text: &str) -> bool {
         match text.chars().next() {
@@ -146,11 +145,12 @@ impl Mapping {
         }
     }
 
-    /// The bytes of the marks that `text` starts with and that are dropped after `base`, which maps
-    /// to one character.
+    /// The number of bytes of the marks at the start of `text` that are dropped after `base`, which
+    /// maps to one character.
     #[inline]
     pub(super) fn dropped_marks(&self, base: char, text: &str) -> usize {
-        // An umlaut may be more than a letter with a mark, which may look like another letter.
+        // With these steps a letter and its mark may map together: to an umlaut written out, or to
+        // a letter that looks the same.
         let by_itself = !self.has(NormalizeStep::German) && !self.has(NormalizeStep::Confusables);
         if self.has(NormalizeStep::Marks) && by_itself && properties(base).any(Properties::MARKED) {
             let marks = text.chars().take_while(|&c| properties(c).any(Properties::LOOSE));
@@ -184,7 +184,7 @@ impl Mapping {
 
     /// The steps repeated until nothing changes.
     pub(super) fn apply(&self, text: &str) -> String {
-        // Two rounds settle every known text. The bound only keeps a surprise from looping.
+        // Every known text is stable after two rounds. The bound only excludes an endless loop.
         const ROUNDS: usize = 8;
         let mut text = text.to_owned();
         for _ in 0..ROUNDS {
@@ -228,8 +228,9 @@ impl Mapping {
     }
 }
 
-/// What a letter or digit looks like, by Unicode Technical Standard #39. With `lower`, capital and
-/// small letters are one. So is then i with what its capital looks like: l and 1.
+/// The prototype of a letter or digit: what it looks like by Unicode Technical Standard #39. With
+/// `lower`, capital and small letters are the same. So i maps to l, because its capital looks like
+/// l and 1.
 fn prototype(c: char, lower: bool) -> Vec<char> {
     let set = properties(c);
     match c {
@@ -259,7 +260,7 @@ fn german(text: &str) -> String {
 }
 
 /// The text without the marks of the scripts that are read without them, without the strokes of
-/// Latin letters, and without the tatweel, which only makes Arabic words longer. Letters that are
+/// Latin letters, and without the tatweel, which only stretches Arabic words. Letters that can be
 /// written in two ways are written in one.
 fn without_marks(text: &str) -> String {
     const TATWEEL: char = '\u{640}';
@@ -287,8 +288,8 @@ fn without_marks(text: &str) -> String {
     out
 }
 
-/// The letter that a Latin letter with a stroke is, such as d of đ. By Unicode it has no
-/// decomposition, but Unicode Technical Standard #39 shows it as that letter under an overlay.
+/// The base letter of a Latin letter with a stroke, such as d for đ. Unicode gives it no
+/// decomposition, but Unicode Technical Standard #39 shows it as that base under an overlay.
 fn without_stroke(c: char) -> char {
     let is_overlay = |c| matches!(c, '\u{335}'..='\u{338}');
     let letter = |c: char| {
@@ -301,7 +302,8 @@ fn without_stroke(c: char) -> char {
     if c.is_ascii() || c.script() != Script::Latin {
         return c;
     }
-    // A capital eth looks like a D with a stroke, but is none: a letter goes by its small form.
+    // A capital eth looks like a D with a stroke, but is none. So the small form of a letter
+    // decides.
     let mut folded = std::iter::once(c).default_case_fold();
     match (folded.next().and_then(letter), letter(c)) {
         (Some(small), Some(own)) if own.eq_ignore_ascii_case(&small) => own,
@@ -309,7 +311,7 @@ fn without_stroke(c: char) -> char {
     }
 }
 
-/// Appends a letter, or what is also written for it:
+/// Appends a letter, or its other spelling:
 /// - two letters for a Latin ligature, and for eth and thorn (CLDR's transform Latin-ASCII);
 /// - the letters of Arabic keyboards for those of Persian and Urdu ones;
 /// - a consonant and a virama for a chillu of Malayalam (The Unicode Standard, 12.9), whose joiner
@@ -343,14 +345,14 @@ fn push_in_one_way(c: char, out: &mut String) {
     out.push_str(other);
 }
 
-/// An i for the dotless one and the dotted capital of Turkish and Azeri. Their other two are the i
-/// and I of ASCII, which fold to i, so that all four are alike.
+/// An i for the dotless i and the dotted capital I of Turkish and Azeri. The other two are the i
+/// and I of ASCII, which fold to i, so all four become the same.
 fn dotted(c: char) -> char {
     if matches!(c, 'ı' | 'İ') { 'i' } else { c }
 }
 
-/// The ASCII digit that a decimal digit is, and the ASCII signs for the Arabic point and comma of
-/// numbers. Of each script the digits 0 to 9 are consecutive characters (Unicode's stability
+/// The ASCII digit of a decimal digit, and the ASCII signs for the decimal and thousands separators
+/// of Arabic. The digits 0 to 9 of each script are consecutive characters (Unicode's stability
 /// policy).
 fn western_digit(c: char) -> char {
     let is_decimal =
@@ -367,7 +369,7 @@ fn western_digit(c: char) -> char {
 }
 
 /// The simplified form of a traditional character by OpenCC's table of characters, which has the
-/// first choice where there are several. Any other character is its own form.
+/// first choice if there are several. Any other character is its own form.
 fn simplify(c: char) -> char {
     static SIMPLIFIED: Lazy<HashMap<char, char>> = Lazy::new(|| {
         let single = |text: &str| {
@@ -381,7 +383,7 @@ fn simplify(c: char) -> char {
             })
             .collect()
     });
-    // A few simplified forms are listed as traditional ones of others.
+    // A few simplified forms are themselves listed as traditional ones.
     const LONGEST_CHAIN: usize = 4;
     let mut c = c;
     for _ in 0..LONGEST_CHAIN {
@@ -401,8 +403,8 @@ mod tests {
         (0..=0x10_ffff).filter_map(char::from_u32)
     }
 
-    /// The table and its shortcuts against the definition, for every combination of steps: every
-    /// character that any step by itself changes. And for the default ones every character.
+    /// Checks the table and its shortcuts against the definition: for every combination of steps,
+    /// the characters that any single step changes; for the default steps, every character.
     #[test]
     fn the_table_holds_what_the_steps_give() {
         let of_mask = |mask: u32| {
@@ -431,7 +433,7 @@ mod tests {
                 let by = |mapping: &Mapping| {
                     mapping.composes(c) || mapping.apply_once(&c.to_string()) != c.to_string()
                 };
-                // Han characters and syllables of Hangul stand for all of their kind.
+                // One in 16 Han characters and syllables of Hangul represents the others.
                 ((c as u32).is_multiple_of(16) || !matches!(c, '一'..='\u{9FFF}' | '가'..='힣'))
                     && single.iter().any(by)
             })

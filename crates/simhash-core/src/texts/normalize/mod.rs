@@ -1,19 +1,19 @@
-//! Normalisation: one pass over a text that removes the differences between texts that should not
-//! count.
+//! Normalises texts: removes the differences between them that should not count.
 //!
 //! The steps are applied in the order of [`NormalizeStep::ALL`]. First markup is removed
-//! ([`html`]), data is dropped ([`data`]), what was misread is put right ([`mojibake`]), and words
-//! are put together that a line's end breaks ([`hyphens`]). Then characters are mapped
-//! ([`mapping`]): what looks alike, NFKC, umlauts, marks, case folding, simplified characters,
-//! digits, and no invisible ones. Then punctuation and white space are cleaned ([`cleaning`]).
+//! ([`html`]), data is dropped ([`data`]), misread text is repaired ([`mojibake`]), and words that
+//! are broken at the end of a line are joined ([`hyphens`]). Then characters are mapped
+//! ([`mapping`]): confusables, NFKC, umlauts, marks, case folding, simplified characters and
+//! digits, and invisible characters are dropped. Then punctuation and white space are cleaned
+//! ([`cleaning`]).
 //!
-//! Normalising a normalised text changes nothing, with these exceptions: what is left of one pass
-//! may look like something else to a second one.
+//! Normalising a normalised text changes nothing, with these exceptions, in which the output of one
+//! pass looks like something else to a second one.
 //! - `html` without `punctuation`: escaped markup, such as `&lt;b&gt;`, looks like markup.
-//! - `hyphens` without `punctuation` and `space`: a capital letter after the hyphen became small.
-//!   With `confusables`: a digit after it became a letter.
-//! - `data` without `lower` and `punctuation`: pieces that were put together look like data.
-//! - `mojibake` without `lower`, `punctuation` and `space`: what changed looks misread.
+//! - `hyphens` without `punctuation` and `space`: a capital letter after a hyphen became small.
+//!   With `confusables`: a digit after a hyphen became a letter.
+//! - `data` without `lower` and `punctuation`: pieces that were joined look like data.
+//! - `mojibake` without `lower`, `punctuation` and `space`: text that changed looks misread.
 
 mod cleaning;
 mod data;
@@ -33,8 +33,8 @@ pub use data::MAX_BASE64;
 use mapping::{Mapped, Mapping};
 use trace::Trace;
 
-/// A longer run of characters that may compose with each other is cut to this many. No writing
-/// needs more, and an endless run would have to be sorted in one piece.
+/// A longer run of characters that may compose with each other is cut to this many. No script needs
+/// more, and an endless run would have to be sorted in one piece.
 pub const MAX_COMBINING_RUN: usize = 1024;
 
 /// The text after `steps`.
@@ -75,7 +75,7 @@ pub(crate) fn normalize_traced<T: Trace>(
     clean(&text, steps, interrupt, out, traces);
 }
 
-/// The text without markup and runs of base64, if these are dropped.
+/// The text without markup and runs of base64, if `steps` drop these.
 fn without_markup<'a, T: Trace>(
     text: &'a str,
     steps: NormalizeSteps,
@@ -94,7 +94,7 @@ fn without_markup<'a, T: Trace>(
     text
 }
 
-/// The text without what the steps html and data drop, if these are steps.
+/// The text without markup and data, if `steps` drop these.
 pub(crate) fn visible<'a>(
     text: &'a str,
     steps: NormalizeSteps,
@@ -110,10 +110,11 @@ pub(crate) fn visible<'a>(
     text
 }
 
-/// Replaces `out` by the text after `steps`, apart from those that come before.
+/// Replaces `out` by the text after `steps`, except those of [`without_markup`].
 ///
-/// What changes the text as a whole is looked for where something of it is met, so that other texts
-/// do not pay for it. Once it is found, this starts again with the changed text.
+/// A step that changes the text as a whole is tried only at a character that it may concern, so
+/// other texts do not pay for it. If it changes the text, this function starts again with the
+/// changed text.
 fn clean<T: Trace>(
     text: &str,
     steps: NormalizeSteps,
@@ -157,8 +158,9 @@ fn clean<T: Trace>(
     traces.push(cleaner.finish());
 }
 
-/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread:
-/// if it is not ASCII there or one byte on. The step that was tried is taken out of `steps`.
+/// The whole text repaired, if it may have been misread: there is a byte beyond ASCII at `at` or
+/// directly after it. Otherwise the whole text without URIs, if one may be at `at`. `None` if there
+/// is no change. The step that was tried is removed from `steps`.
 #[inline(never)]
 fn changed<T: Trace>(
     text: &str,
@@ -183,9 +185,9 @@ fn changed<T: Trace>(
     data::without_uris(text, interrupt, traces)
 }
 
-/// Pushes the Han characters that stand at `start` and that map to themselves. They never compose
-/// with another character. Punctuation between them is skipped if it is dropped, because it leaves
-/// no space there. Returns the number of bytes read.
+/// Pushes the Han characters at `start` that map to themselves. They never compose with another
+/// character. Punctuation between them is skipped if it is dropped, because it leaves no space
+/// there. Returns the number of bytes read.
 fn push_han<T: Trace>(
     text: &str,
     start: usize,
@@ -210,8 +212,8 @@ fn push_han<T: Trace>(
     at
 }
 
-/// Pushes the character at `start` with what composes with it. Returns the number of bytes read.
-/// With `joins_lines`, that ends before a soft hyphen at the end of a line.
+/// Pushes the character at `start` with those that compose with it. Returns the number of bytes
+/// read. With `joins_lines`, it stops before a soft hyphen at the end of a line.
 #[inline]
 fn push_next<T: Trace>(
     text: &str,
@@ -246,7 +248,8 @@ fn push_next<T: Trace>(
 }
 
 /// Pushes the character that `text` starts with together with the characters after it that may
-/// compose with it or vanish. `text` starts at `start`. Returns the number of bytes read.
+/// compose with it or vanish. `text` starts at `start` of the whole text. Returns the number of
+/// bytes read.
 #[cold]
 fn push_cluster<T: Trace>(
     text: &str,
@@ -260,7 +263,7 @@ fn push_cluster<T: Trace>(
     let mut cluster = String::new();
     let mut composing = 0;
     let mut end = text.len();
-    // Where its characters stand, if anybody asks.
+    // The places of its characters, if the trace is kept.
     let mut places = Vec::new();
     let mut put = |at: usize, c: char, cluster: &mut String| {
         cluster.push(c);
@@ -302,14 +305,14 @@ fn push_cluster<T: Trace>(
     end
 }
 
-/// What a cluster maps to, in the smallest parts that map alone to what they map to together,
-/// each with the place of its characters. With no places it is one part.
+/// What a cluster maps to, in the smallest parts whose own mappings make up that of the cluster.
+/// Each has the place of its characters. Without places it is one part.
 fn mapped_parts(
     cluster: &str,
     places: &[Range<usize>],
     mapping: &Mapping,
 ) -> Vec<(String, Range<usize>)> {
-    // Longer clusters are noise, and each part of one is compared with the rest.
+    // Longer clusters are noise, and every possible split costs two mappings.
     const LONGEST: usize = 16;
     let mut parts = Vec::new();
     let (mut rest, mut places) = (cluster, places);

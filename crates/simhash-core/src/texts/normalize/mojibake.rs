@@ -1,10 +1,10 @@
-//! Text in UTF-8 that was read as Windows-1252 or Latin-1 is put right: `cafÃ©` is café.
+//! Repairs text in UTF-8 that was read as Windows-1252 or Latin-1: `cafÃ©` becomes café.
 //!
-//! Only where it is certain. Every character beyond ASCII must be part of such a misreading, and at
-//! least one misreading must be *telling*: no text that was read rightly has it.
+//! It does so only if that is certain. Every character beyond ASCII must be part of such a
+//! misreading, and at least one misreading must be *telling*: no correctly read text has it.
 //!
-//! What tells has a capital letter, a sign or a control character. So a text that was normalised by
-//! `lower`, `punctuation` and `space` has nothing that tells.
+//! A telling misreading has a capital letter, a sign or a control character. So a text that was
+//! normalised by `lower`, `punctuation` and `space` has none.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -15,8 +15,8 @@ use crate::texts::unicode::{Properties, properties};
 /// How often a text may have been misread.
 const ROUNDS: usize = 3;
 
-/// What Windows-1252 has at 0x80 to 0x9F. It has nothing where a control character stands, and
-/// what reads it as Latin-1 has control characters at all of these places.
+/// The characters of Windows-1252 from 0x80 to 0x9F. It defines none where a control character is
+/// listed. A reading as Latin-1 has control characters at all of these places.
 const WINDOWS: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}',
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
@@ -78,8 +78,8 @@ fn reread<T: Trace>(text: &str, interrupt: &Interrupt, traces: &mut Vec<T>) -> O
     telling.then_some(out)
 }
 
-/// Each character of `right` is made of as many characters of `run`, which stands at `at`, as it
-/// has bytes.
+/// Traces each character of `right` to as many characters of `run`, which begins at `at`, as it has
+/// bytes.
 fn trace_run<T: Trace>(run: &str, at: usize, right: &str, trace: &mut T) {
     let mut read = run.chars();
     let mut from = at;
@@ -91,7 +91,7 @@ fn trace_run<T: Trace>(run: &str, at: usize, right: &str, trace: &mut T) {
     }
 }
 
-/// Where the first byte that is not ASCII stands.
+/// The place of the first byte that is not ASCII.
 fn beyond_ascii(bytes: &[u8]) -> Option<usize> {
     const CHUNK: usize = 64;
     let chunk = bytes.chunks(CHUNK).position(|chunk| !chunk.is_ascii())?;
@@ -99,13 +99,13 @@ fn beyond_ascii(bytes: &[u8]) -> Option<usize> {
     Some(chunk * CHUNK + within)
 }
 
-/// Whether normalisation drops or changes it: a capital letter, a sign or a control character.
+/// Whether normalisation drops or changes `c`: a capital letter, a sign or a control character.
 fn is_odd(c: char) -> bool {
     properties(c).any(Properties::PUNCTUATION.or(Properties::WHITE))
         || c.general_category() == GeneralCategory::UppercaseLetter
 }
 
-/// The byte that `c` was read for.
+/// The byte that was read as `c`.
 fn byte(c: char) -> Option<u8> {
     match u8::try_from(u32::from(c)) {
         Ok(byte) => Some(byte),
@@ -113,8 +113,9 @@ fn byte(c: char) -> Option<u8> {
     }
 }
 
-/// Whether these characters, each of which was misread for two to four, tell it. One character may
-/// have been a capital and a sign: `CAFÉ»`. So there must be two, or one of these:
+/// Whether these characters, each of which was misread as two to four, are telling. What looks like
+/// one of them may be a capital and a sign in correct text: `CAFÉ»`. So there must be two, or one
+/// of these:
 /// - its first byte was read as Ã, and a small letter is beside it: `cafÃ©`,
 /// - it is a sign whose first byte was read as Â (`Â°`), or whose first two as `â€` or the like,
 /// - it has four bytes: `ðŸ˜€`.
@@ -128,7 +129,8 @@ fn is_telling(right: &str, beside_small: bool) -> bool {
     }
 }
 
-/// Whether texts have such characters: not controls, and nothing that is not assigned.
+/// Whether texts usually have `c`: no control, format, private-use or unassigned character, except
+/// joiners and direction marks.
 fn is_usual(c: char) -> bool {
     c.general_category_group() != GeneralCategoryGroup::Other
         || matches!(c, '\u{200B}'..='\u{200F}')

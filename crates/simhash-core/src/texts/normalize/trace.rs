@@ -1,36 +1,36 @@
-//! Where what a step of normalisation writes comes from in what it reads.
+//! Traces the output of a step of normalisation back to its input.
 //!
-//! A step tells it to a [`Trace`] while it writes. `()` forgets it and costs nothing, so texts of
-//! which nobody asks for positions are normalised as fast as if there were none. [`Origins`] keeps
-//! it. Steps that follow each other leave one trace each.
+//! A step reports to a [`Trace`] while it writes. `()` ignores the reports and costs nothing, so
+//! texts are normalised at full speed if no positions are needed. [`Origins`] keeps the reports.
+//! Consecutive steps leave one trace each.
 
 use std::ops::Range;
 
-/// What a step that reads a text from the left says about what it writes.
+/// Takes the reports of a step, which reads a text from the left, about its output.
 pub(crate) trait Trace: Default {
-    /// Whether anything is kept. If not, nothing needs to be found out.
+    /// Whether reports are kept. If not, a step need not compute them.
     const IS_KEPT: bool;
 
-    /// `length` bytes were written as they stand at `from`.
+    /// `length` bytes were copied from `from`.
     fn copied(&mut self, _from: usize, _length: usize) {}
 
-    /// What is written next is made of `from` as a whole.
+    /// The next output is made of `from` as a whole.
     fn read(&mut self, _from: Range<usize>) {}
 
-    /// `length` bytes were written that are made of what was last read.
+    /// `length` bytes were written that are made of the last range read.
     fn wrote(&mut self, _length: usize) {}
 
-    /// What was last read may be written later.
+    /// The output for the last range read may be written later.
     fn put_off(&mut self) {}
 
-    /// `length` bytes were written that are made of what was put off.
+    /// `length` bytes were written that are made of the range that was put off.
     fn wrote_put_off(&mut self, _length: usize) {}
 
-    /// `length` bytes were written that stand for nothing in particular, such as a space.
+    /// `length` bytes were written that are made of nothing in the input, such as a space.
     fn wrote_filler(&mut self, _length: usize) {}
 
-    /// A byte that stands for nothing in particular was inserted at `at`, which does not lie within
-    /// what was made of something as a whole.
+    /// A byte that is made of nothing in the input was inserted at `at`. That is not within output
+    /// that is made of a range as a whole.
     fn inserted(&mut self, _at: usize) {}
 }
 
@@ -38,20 +38,21 @@ impl Trace for () {
     const IS_KEPT: bool = false;
 }
 
-/// Some bytes of what was written, up to where the next piece begins.
+/// Some bytes of the output, up to the beginning of the next piece.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     /// Where it begins.
     at: usize,
-    /// Where it comes from: all of it as a whole from there to `to`, or byte by byte from there on.
+    /// Its source: the range from `from` to `to` as a whole, or byte by byte from `from` on if `to`
+    /// is [`COPY`].
     from: usize,
     to: usize,
 }
 
-/// In place of `to` for what was copied.
+/// The value of `to` for copied bytes.
 const COPY: usize = usize::MAX;
 
-/// Where each byte of what was written comes from.
+/// The source of each byte of the output.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     /// By `at`, ascending. `from` does not descend.
@@ -62,8 +63,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// What the written bytes in `range` are made of: from the first byte that has to do with the
-    /// first of them to the last one that has to do with the last of them.
+    /// The source of the bytes of the output in `range`: from the beginning of the source of the
+    /// first of them to the end of the source of the last.
     pub(crate) fn of(&self, range: Range<usize>) -> Range<usize> {
         let start = self.piece(range.start).map_or(range.start, |piece| match piece.to {
             COPY => piece.from + (range.start - piece.at),
@@ -110,7 +111,7 @@ impl Trace for Origins {
     }
 
     fn wrote(&mut self, length: usize) {
-        // One character, or several as a whole, and one of the same length: it ends where they do.
+        // Output of the same length as its source can count as a copy: both end at the same place.
         if self.read.len() == length {
             self.copied(self.read.start, length);
         } else {
@@ -152,7 +153,7 @@ impl Trace for Origins {
     }
 }
 
-/// What the bytes in `range` are made of in the text that the first of the steps read.
+/// The source, in the input of the first step, of the bytes in `range` of the output of the last.
 pub(crate) fn source(steps: &[Origins], range: Range<usize>) -> Range<usize> {
     steps.iter().rev().fold(range, |range, origins| origins.of(range))
 }

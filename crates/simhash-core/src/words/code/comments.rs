@@ -1,9 +1,9 @@
-//! Which comments a text has, and where they end.
+//! Finds the comments of a text.
 //!
 //! A mark that begins comments in one language is an operator in another: `//` divides in Python,
-//! `#` includes in C, `--` decrements. So all lines are looked at first ([`Marks`]): a language's
-//! comments often begin lines, and its operators hardly do. Then each mark is judged where it
-//! stands ([`Here`]). In doubt it is code.
+//! `#` includes in C, `--` decrements. So all lines are examined first ([`Marks`]): a language's
+//! comments often begin lines, and its operators rarely do. Then each mark is judged by its context
+//! ([`Here`]). In doubt it is code.
 
 use super::ends::{Found, MAX_LEVEL, Unclosed, find};
 use crate::base::interrupt::Interrupt;
@@ -11,10 +11,10 @@ use crate::base::interrupt::Interrupt;
 /// The marks that begin comments in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// `#`, and whether it does more often than the marks of C.
+    /// `#`, and whether it begins more lines than the marks of C.
     hash: bool,
     mostly_hash: bool,
-    /// `//` behind code too, not only where no operator can stand.
+    /// `//` after code too, not only where no operator is possible.
     slashes_behind_code: bool,
     /// Lines begin with `/*`.
     blocks: bool,
@@ -22,8 +22,8 @@ pub(super) struct Marks {
     dashes: bool,
 }
 
-/// What follows the `#` of a line that is no comment: directives of the C preprocessor, of C# and
-/// of Objective-C.
+/// Words after a `#` that begins no comment: directives of the C preprocessor, of C# and of
+/// Objective-C.
 const DIRECTIVES: [&[u8]; 22] = [
     b"include",
     b"include_next",
@@ -50,7 +50,7 @@ const DIRECTIVES: [&[u8]; 22] = [
 ];
 
 impl Marks {
-    /// The marks of a text, by what its lines begin with.
+    /// The marks of a text, by the beginnings of its lines.
     pub(super) fn of(text: &str, interrupt: &Interrupt) -> Self {
         let [mut hash, mut directives, mut slashes, mut blocks, mut dashes] = [0u64; 5];
         let mut rest = text;
@@ -87,7 +87,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Whether white space follows, or nothing.
+/// Whether `after` begins with white space or is empty.
 fn ends_word(after: &[u8]) -> bool {
     after.first().is_none_or(u8::is_ascii_whitespace)
 }
@@ -107,7 +107,7 @@ fn is_directive(after: &[u8]) -> bool {
     DIRECTIVES.contains(&&word[..length])
 }
 
-/// Where a mark stands.
+/// The context of a mark.
 pub(super) struct Here<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
@@ -161,7 +161,7 @@ impl Here<'_> {
         Found { text: start..end, end }
     }
 
-    /// A comment up to its other mark, if that is there.
+    /// A comment up to its closing mark `end`, if there is one.
     fn closed(&self, mark: usize, end: &[u8], unclosed: &mut bool) -> Option<Found> {
         let start = self.at + mark;
         let found = find(self.bytes, start, end, unclosed)?;
@@ -176,8 +176,9 @@ impl Here<'_> {
         self.last == b'\n'
     }
 
-    /// No operator can stand at the start of a line, or behind one of these. Behind a word, a colon
-    /// (`https://`) or a backslash there is no comment.
+    /// Whether `//` begins a comment. At the start of a line, or after one of these characters, it
+    /// cannot be an operator. Directly after a word, a colon (`https://`) or a backslash, it begins
+    /// none.
     fn slashes_begin(&self, marks: &Marks) -> bool {
         if marks.mostly_hash || self.before() == Some(b':') {
             return false;
@@ -191,7 +192,8 @@ impl Here<'_> {
                 })
     }
 
-    /// Behind a word, and in patterns of file names, there is none: `src/*.c`, `**/*`, `/*)`.
+    /// Whether `/*` begins a comment. Directly after a word and in patterns of file names, it
+    /// begins none: `src/*.c`, `**/*`, `/*)`.
     fn block_begins(&self, marks: &Marks) -> bool {
         if marks.mostly_hash && !(marks.blocks && self.is_first()) {
             return false;

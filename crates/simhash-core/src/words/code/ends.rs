@@ -1,10 +1,10 @@
-//! Where what was opened ends: strings and comments of several lines.
+//! Finds the ends of strings and of comments of several lines.
 
 use std::ops::Range;
 
 /// A string or a comment.
 pub(super) struct Found {
-    /// What stands between its marks.
+    /// The text between its marks.
     pub(super) text: Range<usize>,
     pub(super) end: usize,
 }
@@ -12,19 +12,20 @@ pub(super) struct Found {
 /// The most `=` between the brackets of a comment in Lua.
 pub(super) const MAX_LEVEL: usize = 7;
 
-/// What is known not to be closed in the rest of a text. So nothing is looked for twice.
+/// The closing marks that are known not to occur in the rest of a text, so that none is searched
+/// for twice.
 #[derive(Debug, Default)]
 pub(super) struct Unclosed {
     pub(super) block: bool,
     pub(super) markup: bool,
-    /// By the number of signs in the brackets of Lua.
+    /// By the number of `=` between the brackets of Lua.
     pub(super) brackets: [bool; MAX_LEVEL + 1],
     pub(super) double_quotes: bool,
     pub(super) single_quotes: bool,
     pub(super) backtick: bool,
 }
 
-/// Where `end` first occurs from `start` on. `unclosed` remembers that it does not.
+/// Where `end` first occurs from `start` on. `unclosed` records that it does not.
 pub(super) fn find(bytes: &[u8], start: usize, end: &[u8], unclosed: &mut bool) -> Option<usize> {
     if *unclosed {
         return None;

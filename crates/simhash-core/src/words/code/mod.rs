@@ -1,21 +1,22 @@
-//! Tokens of source code, in whatever language: the words of its names, its symbols, and the words
-//! of its strings.
+//! Tokens of source code in any language: the words of its names, its symbols, and the words of its
+//! strings.
 //!
-//! There is no grammar, and nobody says which language it is. So everything here is a rule that is
-//! right in most languages and loses nothing in the others: where it is in doubt whether something
-//! is a comment, it is code ([`comments`]), and its words are tokens.
+//! There is no grammar, and the language is unknown. So each rule here is right in most languages
+//! and loses nothing in the others. If it is doubtful whether something is a comment, it is code
+//! ([`comments`]), and its words are tokens.
 //!
 //! - A name is cut as programmers read it ([`names`]): `parseHTTPHeader`, `parse_http_header`. A
-//!   hyphen between letters is part of a name where no difference can stand: `--dry-run`,
+//!   hyphen between letters is part of a name where a subtraction is impossible: `--dry-run`,
 //!   `font-size: 1em`.
-//! - Symbols are tokens, those of several characters whole ([`operators`]).
+//! - Symbols are tokens. One of several characters is one token ([`operators`]).
 //! - A string is the token `"` and its words, whichever quotes it has. It ends on the line on which
-//!   it starts, unless it has three quotes. So a quote that opens none, as in `don't`, does no harm
-//!   beyond its line.
+//!   it starts, unless it begins with three quotes. So a quote that opens no string, as in `don't`,
+//!   does no harm beyond its line.
 //! - Words of strings, and of comments if these are kept, are those of the tokenizer `auto`, with
 //!   names cut as in code.
 //!
-//! Case parts words of names, so letters become small here and not when the text is normalised.
+//! Case separates the words of a name, so letters become small here and not when the text is
+//! normalised.
 
 mod comments;
 mod ends;
@@ -36,7 +37,7 @@ use comments::Marks;
 use ends::Unclosed;
 use names::for_each_part;
 
-/// What a configuration says about code.
+/// The part of a configuration that concerns code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     /// The steps that map characters.
@@ -57,19 +58,19 @@ impl Style {
     }
 }
 
-/// A new line, one that is indented more than the one before, and the end of what was.
+/// Tokens for a new line, for an indented block that begins, and for one that ends.
 const NEW_LINE: &str = "↵";
 const INDENT: &str = "⇥";
 const DEDENT: &str = "⇤";
 
-/// Where the columns of tabs are, by the Python language reference, section 2.1.8.
+/// The distance between tab stops, by the Python language reference, section 2.1.8.
 const TAB: usize = 8;
 
-/// What a string begins with.
+/// The token at the beginning of a string.
 const QUOTE: &str = "\"";
 
-/// Hands every token of `text` to `sink`, with its place in `text`. What says how a line is
-/// indented stands where its indentation does, which may be empty.
+/// Hands every token of `text` to `sink`, with its place in `text`. The tokens for a line and its
+/// indentation have the place of the indentation, which may be empty.
 pub(crate) fn code<P: Place>(
     text: &str,
     style: Style,
@@ -107,26 +108,26 @@ pub(crate) fn code<P: Place>(
 }
 
 struct Lexer<'a, 'i, S, P> {
-    /// Where the text begins.
+    /// Where the text begins, behind byte order marks.
     start: usize,
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     marks: Marks,
-    /// What is known not to be closed in the rest of the text.
+    /// The marks that are known not to occur in the rest of the text.
     unclosed: Unclosed,
     /// The last byte of code on this line. A line feed if there is none.
     last: u8,
     /// Where this line starts.
     line: usize,
-    /// The columns of the lines around this one, and whether there was one.
+    /// The columns of the indented blocks around this line, and whether a line has begun.
     indents: Vec<usize>,
     begun: bool,
     /// Where the last word of ASCII is.
     word: Range<usize>,
     /// Hyphens before this are part of a name.
     name_end: usize,
-    /// Hyphens before this are not, so far as it is known.
+    /// Hyphens before this were examined and are not part of a name.
     no_name_end: usize,
     /// Whether this is between two backticks.
     in_backticks: bool,
@@ -170,7 +171,8 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         }
     }
 
-    /// Notes that a token starts here. The first of a line says how it is indented.
+    /// Notes that a token starts here. Before the first one of a line, hands out the tokens for the
+    /// line and its indentation.
     #[inline]
     fn begin(&mut self) {
         if self.last == b'\n' && self.style.whitespace == Kept::Keep {
@@ -242,7 +244,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         }
     }
 
-    /// Finds out whether the words with hyphens between them that start here are a name.
+    /// Finds out whether the words from `start` on, with hyphens between them, are a name.
     fn look_for_hyphens(&mut self, start: usize) {
         let is_of_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let mut end = self.at;
@@ -269,7 +271,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         self.interrupt.spend(end - start);
     }
 
-    /// Whether the character beyond ASCII that starts at `at` is of a word.
+    /// Whether the character beyond ASCII at `at` is part of a word.
     fn continues(&self, at: usize) -> bool {
         self.text[at..].chars().next().is_some_and(is_of_word)
     }
@@ -291,7 +293,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         }
     }
 
-    /// A word that has characters beyond ASCII. What it is cut into, `auto` cuts further.
+    /// A word that has characters beyond ASCII. It is cut as a name, and then as `auto` does.
     fn mixed_word(&mut self) {
         let rest = &self.text[self.at..];
         let start = self.at;
@@ -310,8 +312,8 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         self.cut_spaced(&rest[..length], self.style.steps, |place| place.before(&[], first));
     }
 
-    /// Cuts words as `auto` does, normalised by `steps`, after their names were cut. `place` makes
-    /// of a place in `text` one in the whole text.
+    /// Cuts the names in `text`, normalises it by `steps`, and cuts it as `auto` does. `place` maps
+    /// a place in `text` to one in the whole text.
     fn cut_spaced(&mut self, text: &str, steps: NormalizeSteps, place: impl Fn(P) -> P) {
         let mut traces = Vec::new();
         let mut trace = P::Trace::default();
@@ -342,7 +344,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         self.emit(operators::length(&self.bytes[self.at..]));
     }
 
-    /// The symbol of `length` bytes that starts here is a token.
+    /// Hands out the symbol of `length` bytes that starts here.
     fn emit(&mut self, length: usize) {
         self.begin();
         let end = self.at + length;
@@ -352,7 +354,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         self.at = end;
     }
 
-    /// A comment, if one starts here.
+    /// Reads a comment, if one starts here.
     fn comment(&mut self) -> bool {
         let here = comments::Here { bytes: self.bytes, at: self.at, last: self.last };
         let Some(found) = here.comment(&self.marks, &mut self.unclosed, self.interrupt) else {
@@ -370,7 +372,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         true
     }
 
-    /// A string, if one starts here.
+    /// Reads a string, if one starts here.
     fn string(&mut self, quote: u8) -> bool {
         let follows_word = self.word.end == self.at && !self.word.is_empty();
         let word = if follows_word { &self.bytes[self.word.clone()] } else { b"" };
@@ -385,7 +387,8 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         true
     }
 
-    /// Between two backticks, which may be lines apart, nothing is a comment or another string.
+    /// Reads a backtick of a pair. Between the two, which may be lines apart, nothing is a comment
+    /// or another string.
     fn backtick(&mut self) -> bool {
         if std::mem::take(&mut self.in_backticks) {
             self.at += 1;
@@ -406,7 +409,7 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
         true
     }
 
-    /// The words of a string or a comment.
+    /// Hands out the words of a string or a comment.
     fn prose(&mut self, range: Range<usize>, has_escapes: bool) {
         let steps = self.style.steps.with(NormalizeStep::Punctuation).with(NormalizeStep::Space);
         let begin = self.start + range.start;
@@ -435,15 +438,15 @@ impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
     }
 }
 
-/// Whether the point at `at` is one between two digits.
+/// Whether the point at `at` is between two digits, the first not before `start`.
 fn is_point(bytes: &[u8], start: usize, at: usize) -> bool {
     at > start
         && bytes[at - 1].is_ascii_digit()
         && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether what follows a name shows that it is no difference: nothing can be assigned to one, and
-/// no key or property is one.
+/// Whether the text after words with hyphens shows that they are a name: an assignment follows, or
+/// a colon as after a key or a property. Neither follows a subtraction.
 fn is_value_of(after: &[u8]) -> bool {
     const FEW: usize = 16;
     let blanks = after.iter().take(FEW).take_while(|&&byte| byte == b' ').count();
@@ -455,7 +458,8 @@ fn is_value_of(after: &[u8]) -> bool {
     }
 }
 
-/// Whether a character is part of a word: a letter, a number, an emoji, or something on one.
+/// Whether a character is part of a word: a letter, a number, an emoji, or a character that belongs
+/// to one.
 fn is_of_word(c: char) -> bool {
     const PARTS: Properties =
         Properties::TOKEN.or(Properties::MARK).or(Properties::IGNORABLE).or(Properties::EXTENDS);

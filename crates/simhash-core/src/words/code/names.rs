@@ -1,4 +1,4 @@
-//! The words of a name. A word ends
+//! Cuts a name into words. A word ends
 //! - at an underscore, which vanishes,
 //! - where a small letter, or one without case, is followed by a capital one: `camel|Case`,
 //! - before the last of several capital letters, if a small one follows: `HTTP|Server`,
@@ -25,7 +25,7 @@ enum Kind {
 pub(super) fn for_each_part(name: &str, mut sink: impl FnMut(Range<usize>)) {
     let mut start = 0;
     let mut last = None;
-    // Whether the letter before is capital as well.
+    // Whether the last letter is a capital that follows another one.
     let mut several = false;
     for (at, byte) in name.bytes().enumerate() {
         let kind = match byte {
@@ -64,7 +64,7 @@ pub(super) fn for_each_part(name: &str, mut sink: impl FnMut(Range<usize>)) {
 }
 
 /// Appends `text` with a space between the words of its names, and without invisible characters.
-/// Letters and digits are not parted: every tokenizer does that.
+/// Letters and digits are not separated here: every tokenizer does that.
 pub(super) fn push_spaced(text: &str, out: &mut String, trace: &mut impl Trace) {
     let mut last = None;
     let mut several = false;

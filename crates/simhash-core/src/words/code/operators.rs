@@ -1,7 +1,7 @@
 //! Symbols of several characters: the operators of C, C++, C#, Java, JavaScript, Go, Rust, Python,
 //! Perl, PHP, Swift, Haskell and SQL that are made of ASCII.
 
-/// The number of bytes of the longest symbol that `bytes`, which must not be empty, start with.
+/// The number of bytes of the longest symbol at the start of `bytes`, which must not be empty.
 #[inline]
 pub(super) fn length(bytes: &[u8]) -> usize {
     let at = |place: usize| bytes.get(place).copied().unwrap_or(0);

@@ -1,21 +1,21 @@
-//! Where strings end, and which symbols in them are read.
+//! Finds the ends of strings, and the symbols in prose that are part of names.
 
 use std::ops::Range;
 
 use super::ends::{Found, Unclosed, find};
 use crate::texts::normalize::trace::Trace;
 
-/// Where a quote stands.
+/// The context of a quote.
 pub(super) struct Here<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// The word that ends there, if one does.
+    /// The word directly before it, if there is one.
     pub(super) word: &'a [u8],
     /// The last byte of code before it on its line.
     pub(super) last: u8,
 }
 
-/// What stands directly before a string in some language: Python, Rust, C, SQL.
+/// The words that may be directly before a string in some language: Python, Rust, C, SQL.
 const PREFIXES: [&str; 16] =
     ["b", "r", "u", "f", "l", "n", "x", "e", "t", "br", "rb", "fr", "rf", "ur", "u8", "q"];
 
@@ -41,7 +41,7 @@ impl Here<'_> {
         Some(Found { text: self.at + 1..end, end: end + 1 })
     }
 
-    /// Whether an apostrophe may open a string: it does not end or part a word (`x'`, `don't`,
+    /// Whether an apostrophe may open a string: it does not end or divide a word (`x'`, `don't`,
     /// `1'000`), and does not begin the name of a lifetime (`&'a str`, `<'a>`).
     fn may_open(&self) -> bool {
         if let Ok(word) = std::str::from_utf8(self.word)
@@ -60,8 +60,8 @@ impl Here<'_> {
     }
 }
 
-/// Where the string ends that `text` starts with: on the same line, not at a quote behind a
-/// backslash. A backslash at the end of a line continues it.
+/// Where the string that `text` starts with ends: on the same line, and not at a quote after a
+/// backslash. A backslash at the end of a line continues the string on the next one.
 fn end_on_line(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -74,8 +74,8 @@ fn end_on_line(text: &[u8], quote: u8) -> Option<usize> {
     }
 }
 
-/// The text with a space in place of each backslash and the letter after it that stands for a
-/// control character.
+/// The text with a space in place of each backslash. The space also replaces a second backslash, or
+/// a letter that makes a control character.
 pub(super) fn without_escapes(text: &str, trace: &mut impl Trace) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.char_indices().peekable();
@@ -95,9 +95,9 @@ pub(super) fn without_escapes(text: &str, trace: &mut impl Trace) -> String {
     out
 }
 
-/// The first sign from `start` on in prose that is part of a name: `++` or `#` behind a letter
-/// (C++, C#), a point before a letter but not behind a word (.NET). Empty, at the end, if there is
-/// none.
+/// The first sign in prose, from `start` on, that is part of a name: `++` or `#` after a letter
+/// (C++, C#), or a point before a letter but not after a word (.NET). An empty range at the end if
+/// there is none.
 pub(super) fn next_sign(text: &str, start: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let is_of_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
