@@ -436,7 +436,7 @@ mod tests {
             let components = Box::new(of_set(&set, &interrupt).unwrap());
             Sketch { components, set: ShingleSet::default() }
         };
-        // Sizes of the first set, of the second, and of what they have in common.
+        // Sizes of the first set, of the second, and of their intersection.
         for (a, b, common) in [
             (1, 2, 1),
             (2, 3, 2),

@@ -3,8 +3,8 @@
 //! all others by UAX #29.
 //!
 //! A token ends where a letter and a digit meet: `iPhone15` and `iPhone 15` are the same two
-//! tokens. It also ends at a colon: `iOS：Android` is two tokens, although it is one word by UAX
-//! #29.
+//! tokens. It also ends at a colon: `iOS：Android` is two tokens, although UAX #29 makes it one
+//! word.
 //!
 //! A token never contains a space, so shingles of tokens that are joined by spaces are unambiguous.
 //! Text that has no boundary for very long is cut nevertheless ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]).

@@ -4,7 +4,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::fold::GROUP;
 
-/// Codes of currencies that stand beside amounts (ISO 4217).
+/// Codes of currencies (ISO 4217) that are recognised beside amounts.
 const CURRENCIES: &[&str] = &[
     "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS",
     "INR", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY",

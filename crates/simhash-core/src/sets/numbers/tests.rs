@@ -242,7 +242,7 @@ fn signs_of_amounts() {
     for text in negative {
         all_are(&[text], &["-12.50"]);
     }
-    // Lists, prices in brackets, numbers that go on, prices without cents.
+    // Lists, prices in brackets, numbers that continue, prices without cents.
     all_are(
         &["- 12.50", "(12.50)", "the small one (12.50 EUR)", "12.50,-", "12.50-inch"],
         &["12.50"],

@@ -129,8 +129,8 @@ fn is_telling(right: &str, beside_small: bool) -> bool {
     }
 }
 
-/// Whether texts usually have `c`: no control, format, private-use or unassigned character, except
-/// joiners and direction marks.
+/// Whether texts usually have `c`: it is no control, format, private-use or unassigned character,
+/// except joiners and direction marks.
 fn is_usual(c: char) -> bool {
     c.general_category_group() != GeneralCategoryGroup::Other
         || matches!(c, '\u{200B}'..='\u{200F}')

@@ -108,7 +108,7 @@ pub(crate) fn code<P: Place>(
 }
 
 struct Lexer<'a, 'i, S, P> {
-    /// Where the text begins, behind byte order marks.
+    /// Where the text begins, after byte order marks.
     start: usize,
     text: &'a str,
     bytes: &'a [u8],
