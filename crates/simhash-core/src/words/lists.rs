@@ -2,8 +2,9 @@
 //! what is left out.
 //!
 //! The words of a list are checked here, sorted and hashed, so two lists are equal if their hashes
-//! are. A configuration normalises the words as it does texts. [`cut`], [`whole`] and [`phrases`]
-//! apply a dictionary to the tokens of a text. docs/design/tokens.md is normative for that.
+//! are. A configuration normalises the words as it does texts. The modules `cut`, `whole` and
+//! `phrases` apply a dictionary to the tokens of a text. docs/design/tokens.md is normative for
+//! that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
