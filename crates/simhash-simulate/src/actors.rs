@@ -1,4 +1,4 @@
-//! What actors do, and what they must see.
+//! Actors perform the operations of their parts, and judge the answers.
 
 mod postings;
 
@@ -25,7 +25,7 @@ use crate::store::{Pinned, Shared};
 use crate::trace::Step;
 use crate::world::locked;
 
-/// A row that was inserted on condition, and the rows that were seen near it.
+/// A row inserted under an exclusion, and the TIDs that its search found near it.
 #[derive(Clone, Debug)]
 pub struct Excluded {
     pub row: usize,
@@ -34,17 +34,17 @@ pub struct Excluded {
     pub saw: BTreeSet<u64>,
 }
 
-/// What another row must not be.
+/// How near another row must not be.
 #[derive(Clone, Debug)]
 pub enum Near {
     /// Within a distance of a key.
     Within { key: u64, distance: u32 },
-    /// One with so many of these keys.
+    /// At least `shared` of these keys.
     Sharing { keys: Vec<u64>, shared: usize },
 }
 
 impl Near {
-    /// Whether two rows are near each other in the eyes of both.
+    /// Whether each of two rows counts the other as near.
     fn is_mutual(&self, other: &Self) -> bool {
         match (self, other) {
             (Near::Within { key: a, distance: one }, Near::Within { key: b, distance: other }) => {
@@ -58,7 +58,7 @@ impl Near {
     }
 }
 
-/// Has the actor copy the upper levels of the trees as they are, where its part leads.
+/// Has the actor copy the inner pages on the paths of its part's descents, as they are now.
 pub fn warm_up<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, part: &Part) {
     let of = |selection: &Selection| match selection {
         Selection::One(scope) => *scope,
@@ -82,7 +82,7 @@ pub fn warm_up<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, part: &Part)
     }
 }
 
-/// How many steps an actor keeps leaves pinned in all. The parts of others do not last longer.
+/// The most steps in which an actor keeps leaves pinned, in all. The parts of others are shorter.
 const MOST_IDLE: usize = 1500;
 
 /// Plays a part. On a standby, moments are positions in the log.
@@ -151,7 +151,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         if self.standby { world.replayed + 1 } else { world.rows.now() }
     }
 
-    /// Takes a snapshot for a scan, and returns its moment.
+    /// Takes a snapshot for a scan, and returns its time.
     fn begin_scan(&self) -> Time {
         let mut world = locked(&self.index.store.world);
         let now = if self.standby { world.replayed + 1 } else { world.rows.now() };
@@ -159,8 +159,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         now
     }
 
-    /// Whether a scan has ended by itself, so that it can be judged. On a standby the log may have
-    /// ended it.
+    /// Ends a scan, and returns whether its answer can be judged: on a standby, a replayed record
+    /// may have ended the scan first.
     fn end_scan(&self) -> bool {
         let mut world = locked(&self.index.store.world);
         let is_ended = world.end_scan(self.index.store.actor);
@@ -169,7 +169,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         !is_ended
     }
 
-    /// Keeps in mind what was found of dead rows: entries with their tables.
+    /// Remembers those of the entries found, each with its table, that belong to dead rows.
     fn note_dead(&self, found: impl IntoIterator<Item = (u8, Entry<K>)>) {
         let world = locked(&self.index.store.world);
         let is_dead = |(_, entry): &(u8, Entry<K>)| {
@@ -185,7 +185,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         (hit.table, Entry { key: K::new(hit.scope, rotated), tid: hit.tid })
     }
 
-    /// Removes the entries of dead rows that were found some time ago. Half of the actors do.
+    /// Removes the entries of dead rows that the last operation's scans found. Only actors with odd
+    /// numbers do.
     fn bury(&self) {
         let mut found = std::mem::take(&mut *self.found_dead.borrow_mut());
         if self.standby || self.index.store.actor.is_multiple_of(2) {
@@ -219,7 +220,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         Some(row)
     }
 
-    /// Runs something that may be cancelled. If it is, the actor lets go of all that it has.
+    /// Runs something that may be cancelled. If it is, the actor's locks and pins are released.
     fn unless_cancelled<R>(&self, run: impl FnOnce() -> R) -> Option<R> {
         let store = &self.index.store;
         match catch_unwind(AssertUnwindSafe(run)) {
@@ -245,7 +246,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         self.excluded.push(Excluded { row, scope, near: Near::Within { key, distance }, saw });
     }
 
-    /// Deletes some of the rows that are live, if there is one.
+    /// Deletes the chosen ones of the live rows, if there are any.
     fn delete(&self, choose: impl FnOnce(&[usize]) -> Vec<usize>) {
         self.index.store.step();
         let mut world = locked(&self.index.store.world);
@@ -272,7 +273,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         let dead = {
             let mut world = locked(world);
             let dead = world.rows.dead(world.oldest());
-            // As the heap does, before the index is cleaned.
+            // The heap logs its horizon before the index is vacuumed.
             let horizon = world.rows.horizon(&dead);
             world.log_horizon(horizon);
             dead
@@ -326,7 +327,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         })
     }
 
-    /// Which row's payload a leaf has in the place that a scan names.
+    /// The number of the row whose payload the leaf has at a hit's position.
     fn payload(&self, leaf: &Page<'_>, hit: &Hit<K>) -> Option<u32> {
         let position = hit.position as usize;
         if position >= leaf.len() || leaf.tid(position) != hit.tid {
@@ -339,7 +340,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         self.coding().row_of(leaf.payload(position)).unwrap_or_else(|what| fail(what))
     }
 
-    /// A hit as the model knows it.
+    /// A hit in the model's numbers.
     fn found(&self, hit: &Hit<K>, payload: Option<Option<u32>>) -> Found {
         let Hit { fingerprint, tid, distance, .. } = *hit;
         let numbers = self.coding().key(fingerprint).zip(self.coding().number(hit.scope));
@@ -347,7 +348,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         Found { tid, key, scope, payload: payload.flatten(), distance }
     }
 
-    /// Unlocks a leaf on which these TIDs were read. If it is to stay pinned, it does for a while.
+    /// Unlocks a leaf on which these TIDs were read. If `pinned`, it stays pinned for a while.
     fn let_go(&self, leaf: Shared<K, PAGE>, tids: impl Iterator<Item = u64>, pinned: bool) {
         if pinned {
             let owners = self.owners(tids);
@@ -362,7 +363,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     }
 
     /// Keeps a leaf pinned for a while. Meanwhile no TID that was read there may be reused, except
-    /// on a standby, which does not wait for pins.
+    /// on a standby, where replay does not wait for pins.
     fn hold(&self, owners: Vec<(u64, Option<usize>)>, pin: Pinned<K, PAGE>) {
         let store = &self.index.store;
         let show = |owners| {
@@ -424,7 +425,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         for &query in queries {
             let mut hits = hits.clone();
             if queries.len() > 1 {
-                // A row comes once for each query, at its distance from that query.
+                // A row is returned once for each query, at its distance from that query.
                 hits.retain(|hit| distance(hit.key, query) == hit.distance);
                 hits.sort_unstable_by_key(|hit| (hit.tid, hit.key, hit.scope));
                 hits.dedup_by_key(|hit| (hit.tid, hit.key, hit.scope));
@@ -437,7 +438,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         }
     }
 
-    /// Pins the leaf of a row that was found a while ago, and reads its payload, if the row is
+    /// Finds the leaf of an earlier hit again, pins it, and reads the payload, if the entry is
     /// still there.
     fn pin_again(&self, hit: &Hit<K>) -> Option<Option<u32>> {
         (0..self.patience.min(30)).for_each(|_| self.index.store.step());
@@ -500,7 +501,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         }
     }
 
-    /// A row that a walk over a table has read, as the model knows it.
+    /// A row that a walk over a table has read, in the model's numbers.
     fn walked(&self, table: u8, row: &Row<K>) -> Found {
         let (coding, Entry { key, tid }) = (self.coding(), row.entry);
         let number = if table == self.index.null_table() {
@@ -531,7 +532,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     }
 }
 
-/// Of two near rows that were inserted on condition, at least one saw the other.
+/// Checks that of two live rows that were inserted under exclusions and are near each other, at
+/// least one's search found the other.
 pub fn judge_excluded(excluded: &[Excluded], rows: &Rows) {
     for (i, a) in excluded.iter().enumerate() {
         for b in &excluded[..i] {

@@ -7,29 +7,29 @@ use crate::rows::{Row, Rows, SCOPES, Selected, Time};
 /// What a search returned.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// Its keys. One that is there twice counts twice.
+    /// The keys sought. A repeated key counts twice.
     pub keys: Vec<u64>,
     /// How many of them a row must have.
     pub shared: usize,
     pub scopes: Selected,
-    /// The scopes that it went into. `None` if it looked for none but went into all selected ones.
+    /// The scopes that it entered, in order. `None` if it did not search for scopes that have rows.
     pub visited: Option<Vec<u8>>,
     pub began: Time,
     pub ended: Time,
-    /// Scope and TID, in the order in which they came.
+    /// Scope and TID, in the order in which they were returned.
     pub hits: Vec<(u8, u64)>,
-    /// Whether it went on to its end.
+    /// Whether it was run to its end.
     pub complete: bool,
 }
 
 impl Search {
-    /// How many of its keys are among those of some rows.
+    /// How many of its keys at least one of these rows has.
     fn count<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> usize {
         let has = |key: &&u64| rows.clone().any(|row| row.keys.contains(key));
         self.keys.iter().filter(has).count()
     }
 
-    /// A row without any of the keys is never found.
+    /// The fewest of the keys that a row must have to be found: a row without any never is.
     fn least(&self) -> usize {
         self.shared.max(1)
     }
@@ -37,10 +37,10 @@ impl Search {
 
 impl Rows {
     /// Judges a search. Every row that its snapshot sees and that has enough of the keys must be
-    /// found, once, and rows come in the order of scope and TID. A TID may be found only if rows
-    /// that had it at any time of the search, in that scope, have enough of the keys: a deleted row
-    /// leaves postings until vacuum has ended, and if its TID is reused meanwhile, the keys of both
-    /// rows count.
+    /// found, once, and rows must be returned in the order of scope and TID. A TID may be found
+    /// only if the rows that had it during the search, in that scope, have enough of the keys
+    /// together: a deleted row leaves postings until a vacuum has ended, and if its TID is reused
+    /// meanwhile, the keys of both rows count.
     ///
     /// # Errors
     /// What is wrong with the answer.
@@ -75,7 +75,7 @@ impl Rows {
         search.visited.as_ref().map_or(Ok(()), |visited| self.judge_visited(search, visited))
     }
 
-    /// A search goes into the scopes in which there are rows, in order, and into no others.
+    /// Checks that a search entered exactly the selected scopes that have rows, in order.
     fn judge_visited(&self, search: &Search, visited: &[u8]) -> Result<(), String> {
         let Search { began, ended, .. } = *search;
         if let Some(two) = visited.windows(2).find(|two| two[0] >= two[1]) {
@@ -97,10 +97,10 @@ impl Rows {
         Ok(())
     }
 
-    /// Judges whether a posting was said to be there.
+    /// Judges whether a probe for a posting was right to report `found`.
     ///
     /// # Errors
-    /// If it was not so.
+    /// If it was not.
     pub fn judge_posting(
         &self,
         (tid, scope, key): (u64, u8, u64),

@@ -1,9 +1,9 @@
-//! What the numbers of the model are in an index: its fingerprints, scopes and payloads.
+//! How the numbers of the model are encoded in an index, as fingerprints, scopes and payloads.
 //!
 //! A key of the model has up to 64 bits. In the index they are spread evenly over the fingerprint,
-//! so distances are the same, and the bits between them never change. A scope is a small number,
-//! and stands for a string whose neighbours in order are the difficult ones. A payload is the
-//! number of its row.
+//! and the bits between them never change, so distances are the same. A scope is a small number
+//! that stands for a string. The strings are those whose neighbours in order are difficult cases. A
+//! payload encodes the number of its row.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub enum Selection {
     Where(Filter),
 }
 
-/// How one index stores what the model knows.
+/// How one index stores the rows of the model.
 #[derive(Clone, Copy)]
 pub struct Coding<K: TreeKey> {
     pub meta: Meta,
@@ -58,7 +58,7 @@ fn is_of<K: TreeKey>(family: Family) -> bool {
     }
 }
 
-/// An index with keys of type `K` of which pages of this size hold a few entries.
+/// Chooses an index with keys of type `K`, of which a page of this size holds a few entries.
 pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Coding<K> {
     const BITS: [u32; 12] = [64, 64, 64, 40, 128, 128, 100, 256, 256, 200, 300, 1024];
     let mut suitable = Vec::new();
@@ -82,7 +82,7 @@ fn is_suitable<K: TreeKey>(meta: &Meta, page: usize) -> bool {
         && shape.inner_capacity(page) >= 3
 }
 
-/// An index of postings, as above.
+/// Chooses an index of postings in the same way.
 pub fn choose_postings<K: TreeKey>(page: usize, random: &mut Random) -> Coding<K> {
     let mut suitable = Vec::new();
     for scope in [0, 1, 2, 5, 16, 17, 30, 56] {
@@ -99,7 +99,7 @@ pub fn choose_postings<K: TreeKey>(page: usize, random: &mut Random) -> Coding<K
     Coding { most_recent, ..Coding::new(random.pick(&suitable)) }
 }
 
-/// By [`rows::Row::presence`].
+/// Indexed by [`rows::Row::presence`].
 const PRESENCE: [Presence; 3] = [Presence::Null, Presence::Empty, Presence::Keys];
 
 impl<K: TreeKey> Coding<K> {
@@ -118,12 +118,13 @@ impl<K: TreeKey> Coding<K> {
         self.meta.bits.min(64)
     }
 
-    /// A key of as many bits as keys have.
+    /// A key made of the most significant bits, as many as keys have.
     pub fn key_of(&self, bits: u64) -> u64 {
         bits >> (64 - self.bits())
     }
 
-    /// Where a fingerprint has bit `i` of a key, both counted from the most significant.
+    /// The bit of a fingerprint that stands for bit `i` of a key, both counted from the most
+    /// significant.
     fn place(&self, i: u32) -> u32 {
         i * self.meta.bits / self.bits()
     }
@@ -142,7 +143,7 @@ impl<K: TreeKey> Coding<K> {
         fingerprint
     }
 
-    /// The key of a fingerprint. `None` if it is none of the model's.
+    /// The key of a fingerprint. `None` if no key of the model has it.
     pub fn key(&self, fingerprint: K::Fingerprint) -> Option<u64> {
         let (bits, width) = (self.bits(), self.meta.bits);
         let mut left = fingerprint ^ self.background;
@@ -163,26 +164,26 @@ impl<K: TreeKey> Coding<K> {
         self.meta.scope as usize
     }
 
-    /// The scope as the index has it.
+    /// The scope as the index stores it.
     pub fn scope(&self, scope: u8) -> K::Scope {
         K::Scope::load(&string(scope, self.scope_bytes()))
     }
 
-    /// The number of a scope. `None` if it is none of the model's.
+    /// The number of a scope. `None` if it is not of the model.
     pub fn number(&self, scope: K::Scope) -> Option<u8> {
         (0..SCOPES).find(|&number| self.scope(number) == scope)
     }
 
-    /// The payload of a row, as long as payloads are.
+    /// The payload of a row, in the index's payload length.
     fn payload(&self, row: u32) -> Vec<u8> {
         let byte = |i: usize| row.to_le_bytes()[i % 4] ^ (i / 4 * 0x5b) as u8;
         (0..self.meta.payload as usize).map(byte).collect()
     }
 
-    /// Which row a payload is of. `None` if rows have no payload.
+    /// The number of the row that a payload encodes. `None` if the index has no payloads.
     ///
     /// # Errors
-    /// When it is of no row.
+    /// If it encodes no row.
     pub fn row_of(&self, payload: &[u8]) -> Result<Option<u32>, String> {
         let Some(first) = payload.first_chunk() else { return Ok(None) };
         let row = u32::from_le_bytes(*first);
@@ -193,13 +194,13 @@ impl<K: TreeKey> Coding<K> {
         }
     }
 
-    /// What a row has beside its fingerprints.
+    /// What a row has besides its fingerprints.
     pub fn beside(&self, row: &rows::Row) -> Beside<K> {
         let payload = K::Payload::load(&self.payload(row.number));
         Beside { scope: self.scope(row.scope), payload, tid: row.tid }
     }
 
-    /// What the index has of a row in one of its tables.
+    /// The rows that a table of the index has for a row of the model.
     pub fn rows(&self, row: &rows::Row, table: u8) -> Vec<Row<K>> {
         let null_table = self.layout.blocks() as u8;
         let beside = self.beside(row);
@@ -222,7 +223,7 @@ impl<K: TreeKey> Coding<K> {
         }
     }
 
-    /// The tables, in groups of which one table has each entry of a row.
+    /// The tables in groups. Each entry that a row has in a group is in exactly one of its tables.
     pub fn groups(&self) -> Vec<Vec<u8>> {
         if self.meta.is_of_postings() {
             return vec![vec![RECENT, SETTLED], vec![ROWS]];
@@ -230,12 +231,13 @@ impl<K: TreeKey> Coding<K> {
         (0..=self.layout.blocks() as u8).map(|table| vec![table]).collect()
     }
 
-    /// What the table of all rows says of a row.
+    /// What the table of all rows records about a row.
     pub fn known_of(&self, row: &rows::Row) -> Presence {
         PRESENCE[row.presence() as usize]
     }
 
-    /// What the table of NULLs, or of all rows, says of a row: [`rows::Row::presence`].
+    /// Decodes a key of the table of NULLs, or of the table of all rows, to
+    /// [`rows::Row::presence`].
     pub fn presence(&self, fingerprint: K::Fingerprint) -> Option<u64> {
         let known = if self.meta.is_of_postings() { &PRESENCE[..] } else { &PRESENCE[..1] };
         let found =
@@ -243,7 +245,7 @@ impl<K: TreeKey> Coding<K> {
         found.map(|found| found as u64)
     }
 
-    /// The entry of a key in a table, without a TID.
+    /// The least entry with a key in a table.
     pub fn first_with(&self, key: u64, scope: u8, table: u8) -> Entry<K> {
         let table = if self.meta.is_of_postings() { 0 } else { table };
         let rotated = self.layout.rotate(self.fingerprint(key), u32::from(table));
@@ -271,9 +273,9 @@ impl<K: TreeKey> Coding<K> {
     }
 }
 
-/// The string of a scope. They ascend. Number 1 carries when it is counted up, and becomes number
-/// 2. In number 3 the first byte is another, and the others begin anew. Number 5 follows number 4,
-/// and is the last string of all.
+/// The string of a scope. The strings ascend. Number 2 is number 1 plus one, with a carry. Number 3
+/// has another first byte, and starts again after it. Number 5 is number 4 plus one, and the
+/// greatest string of all.
 pub fn string(scope: u8, length: usize) -> Vec<u8> {
     let mut string = vec![if scope < 3 { 0 } else { 255 }; length];
     match (scope, &mut string[..]) {

@@ -1,5 +1,5 @@
-//! Schedules: the program of a seed is run under many orders of its actors' steps. Every step is
-//! judged, and so are the files after the schedule and after a crash, and what a standby reads.
+//! Runs the program of a seed under many orders of its actors' steps. Every step is judged, and so
+//! are the files after the schedule and after a crash, and the scans of a standby.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -24,12 +24,12 @@ use crate::store::SimStore;
 use crate::trace::Step;
 use crate::world::{Record, Shared, World, locked};
 
-/// How many schedules a seed has of its program, and of a standby that replays the last of them.
+/// How many schedules a seed has: of its program, and of a standby that replays the last one's log.
 const PRIMARY: usize = 24;
 const STANDBY: usize = 8;
 pub const SCHEDULES: usize = PRIMARY + STANDBY;
 
-/// A schedule that takes more steps than this is taken for one that does not end.
+/// A schedule with more steps than this counts as endless.
 const MOST_STEPS: usize = 500_000;
 
 /// What went wrong, and what each actor did before.
@@ -42,7 +42,7 @@ pub struct Failure {
 
 type Explorer = fn(u64) -> Result<Facts, Failure>;
 
-/// The types of keys with sizes of pages that hold a few entries, and how often each has its turn.
+/// Key types, with page sizes that hold a few entries, each with its weight in the choice.
 const KINDS: &[(usize, Explorer)] = &[
     (4, of_kind::<u64, 136>),
     (4, of_kind::<u64, 192>),
@@ -192,7 +192,7 @@ fn new_world<K: TreeKey>(base: &Base<K>, current: &Current) -> Shared {
     world
 }
 
-/// Lets all actors play their parts: after some churn, and beside the replay of a log if there is
+/// Has all actors play their parts, after the churn, and during the replay of a log if there is
 /// one.
 fn act<K: TreeKey, const PAGE: usize>(
     coding: Coding<K>,

@@ -1,4 +1,4 @@
-//! What schedules came to: figures for the last line of a run.
+//! Counts of what schedules did, for the last line of a run.
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
@@ -10,13 +10,13 @@ pub struct Facts {
     pub removals: u64,
     /// Leaves that were stored in the other form.
     pub reshaped: u64,
-    /// Records by which postings settled.
+    /// Records that moved recent postings to the settled tree.
     pub settled: u64,
-    /// Records by which dead entries went before vacuum came.
+    /// Horizons logged for dead entries that were removed before vacuum removed them.
     pub reclaimed: u64,
     /// Scans that were judged.
     pub scans: u64,
-    /// Scans of a standby that the log ended.
+    /// Scans of a standby that a replayed record ended.
     pub ended: u64,
     pub crashes: u64,
     /// Insertions and vacuums that were cancelled.

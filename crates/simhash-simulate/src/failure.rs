@@ -1,4 +1,4 @@
-//! How an actor ends before its part does.
+//! How an actor ends early: cancelled, or with a fault that it found.
 
 /// The payload of an actor that was cancelled, which is no failure.
 pub struct Cancelled;
@@ -6,7 +6,7 @@ pub struct Cancelled;
 /// The payload of an actor that found a fault.
 pub struct Failed(pub String);
 
-/// Ends the schedule, because something is wrong.
+/// Ends the schedule with a fault.
 pub fn fail(what: String) -> ! {
     std::panic::resume_unwind(Box::new(Failed(what)))
 }

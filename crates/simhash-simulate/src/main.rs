@@ -1,18 +1,18 @@
 //! Explores schedules of the index's protocol: actors work on a simulated page store, in the orders
-//! of steps that random and PCT schedulers choose. Oracles know the right answers by brute force.
+//! of steps that random and PCT schedulers choose. Their answers are compared with brute force.
 //!
-//! - `simhash-simulate explore SCHEDULES [SEED]` explores schedules, from a seed on.
-//! - `simhash-simulate mutants [SEED [MUTANT...]]` looks for every fault that can be made on
-//!   purpose, or for these.
-//! - `simhash-simulate test SCHEDULES [SEED]` does both, and what is below, and ends with
-//!   "N passed, N failed".
+//! - `simhash-simulate explore SCHEDULES [SEED]` explores schedules, beginning at a seed.
+//! - `simhash-simulate mutants [SEED [MUTANT...]]` checks that exploration finds every mutant, a
+//!   fault made on purpose, or those named.
+//! - `simhash-simulate test SCHEDULES [SEED]` does both, and `protocols`, and ends with "N passed,
+//!   N failed".
 //! - `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 //!
-//! Other protocols of the extension are here as [models](protocols):
+//! It also explores [models](protocols) of other protocols of the extension:
 //!
 //! - `simhash-simulate protocols [NAME...]` explores every order of their steps, in more scenarios
-//!   than `test`, and looks for their mutants. Of one that is named (`claims`, `claims/Blind`) it
-//!   shows the way to the fault.
+//!   than `test`, and checks that their mutants are found. For each name (`claims`, `claims/Blind`)
+//!   it prints the steps to the fault.
 
 #![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
@@ -71,19 +71,20 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every fault made on purpose must be found within this many schedules: those of an everyday run.
+/// Every mutant must be found within this many schedules, as many as an everyday run explores.
 const MUTANT_SCHEDULES: u64 = 40_000;
 
-/// Where each fault was found last, a name and a seed a line: the first schedules to look at. They
-/// are some of those.
+/// The seed at which each mutant was found last, a name and a seed a line. `look_for` tries that
+/// seed first, if it is among those of `MUTANT_SCHEDULES`.
 const SEEDS: &str = include_str!("seeds.txt");
 
-/// How many seeds so many schedules have.
+/// The number of seeds that have this many schedules.
 fn seeds_of(schedules: u64) -> u64 {
     schedules.div_ceil(SCHEDULES as u64)
 }
 
-/// Explores schedules on all processors, of seeds that follow each other from `first`.
+/// Explores seeds from `first` on, on all processors, until one fails. Returns the number of
+/// schedules that passed, their counts, and the failures.
 fn search(
     schedules: u64,
     first: u64,
@@ -150,7 +151,8 @@ fn run(schedules: u64, first: u64) -> Score {
     Score::of(failures.is_empty())
 }
 
-/// Looks for a fault where it was found last, and if that was another code's, from `first` on.
+/// Tries the seed at which the mutant was found last, and then, since the code may have changed,
+/// all seeds from `first` on.
 fn look_for(mutant: Mutant, first: u64) -> Vec<Failure> {
     let name = format!("{mutant:?}");
     let seed = SEEDS.lines().find_map(|line| line.strip_prefix(&name)?.trim().parse().ok());
@@ -159,7 +161,7 @@ fn look_for(mutant: Mutant, first: u64) -> Vec<Failure> {
     if found.is_empty() { search(MUTANT_SCHEDULES, first, Some(mutant), false).2 } else { found }
 }
 
-/// Looks for every fault made on purpose, or for those of these names.
+/// Searches for every mutant, or for those named.
 fn mutants(first: u64, names: &[String]) -> Score {
     let mut score = Score::default();
     let is_named = |mutant: &Mutant| names.is_empty() || names.contains(&format!("{mutant:?}"));

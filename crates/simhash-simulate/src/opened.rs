@@ -24,8 +24,7 @@ pub fn open<K: TreeKey, const PAGE: usize>(
     Index::new(store, Rc::new(cache))
 }
 
-/// Inserts a row of the model. Of an index of postings, the row may be one that has no keys, or
-/// whose text is NULL.
+/// Inserts a row of the model. In an index of postings, the row may have no keys or a NULL text.
 pub fn insert<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, row: &Row) {
     let coding = &index.store.coding;
     let mut fingerprints: Vec<K::Fingerprint> =

@@ -1,4 +1,4 @@
-//! The program of a seed: an index with rows, and what each of some actors does with it.
+//! The program of a seed: an index with rows, and the operations of each actor.
 
 mod postings;
 
@@ -21,15 +21,15 @@ use crate::world::{ACTORS, Image, World, locked};
 /// One thing that an actor does.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Lets others go on.
+    /// Spends this many steps without doing anything.
     Idle(usize),
-    /// Inserts a row with these keys, or one without.
+    /// Inserts a row with these keys, of which there may be none.
     Insert {
         keys: Vec<u64>,
         scope: u8,
     },
-    /// Inserts a row that must not be within a distance of another of its scope, and looks for such
-    /// a row.
+    /// Inserts a row as an exclusion constraint does, and searches its scope for rows within the
+    /// distance.
     Exclude {
         key: u64,
         distance: u32,
@@ -37,20 +37,20 @@ pub enum Op {
     },
     /// Deletes a live row: the one at this place in their list, modulo its length.
     Delete(usize),
-    /// Deletes the rows of a scope.
+    /// Deletes the live rows of a scope.
     Clear(u8),
     Vacuum,
-    /// Looks for all rows within a distance. It may keep each leaf pinned while it looks at its
-    /// rows.
+    /// Searches for all rows within a distance. If `pinned`, each leaf that it returns stays pinned
+    /// for a while.
     Range {
         query: u64,
         distance: u32,
         scopes: Selection,
         pinned: bool,
     },
-    /// Looks for the nearest rows in any of some selections, which have no scope in common. Those
-    /// that are farther than the limit need not come. It may find each row again in its leaf, and
-    /// keep that leaf pinned.
+    /// Searches for the nearest rows in several selections, which have no scope in common. Rows
+    /// beyond the limit may be left out. If `pinned`, it finds each row's leaf again and keeps that
+    /// pinned for a while.
     Nearest {
         queries: Vec<u64>,
         limit: u32,
@@ -58,32 +58,33 @@ pub enum Op {
         rows: usize,
         pinned: bool,
     },
-    /// Reads a whole table from bound to bound, or a scope of it. It may keep each leaf pinned.
+    /// Reads the leaves of a whole table, or of a scope in it. If `pinned`, each stays pinned for a
+    /// while.
     Walk {
         table: u8,
         scope: Option<u8>,
         pinned: bool,
     },
-    /// Looks for the rows that have at least so many of some keys, until so many rows have come.
+    /// Searches for rows with at least `shared` of the keys, until `rows` are found.
     Search {
         keys: Vec<u64>,
         shared: usize,
         scopes: Selection,
         rows: usize,
     },
-    /// Inserts a row that must not share so many keys with another of its scope, and looks for such
-    /// a row.
+    /// Inserts a row as an exclusion constraint does, and searches its scope for rows with at least
+    /// `shared` of its keys.
     ExcludeSharing {
         keys: Vec<u64>,
         shared: usize,
         scope: u8,
     },
-    /// Looks for each posting of a row, and for one with this key.
+    /// Probes for each posting of a row, and for one with this key.
     Look {
         place: usize,
         key: u64,
     },
-    /// Settles the leaf of a row's first posting.
+    /// Settles the recent leaf of a row's first posting.
     Settle(usize),
     SettleAll,
 }
@@ -95,13 +96,13 @@ pub struct Part {
     pub ops: Vec<Op>,
     /// How many pages it keeps copies of.
     pub copies: usize,
-    /// Whether it knows the tree as it was before anybody began.
+    /// Whether it has copies of the inner pages from before the churn and before any part began.
     pub warm: bool,
-    /// It is cancelled at one in this many interrupt checks, if at any.
+    /// It is cancelled at one interrupt check in this many, by chance. `None`: never.
     pub cancelled: Option<usize>,
-    /// The seed of the choice among the checks.
+    /// The seed of that chance.
     pub luck: u64,
-    /// For how many steps it keeps a leaf pinned, where it does.
+    /// For how many steps it keeps a leaf pinned, if an operation does.
     pub patience: usize,
 }
 
@@ -109,10 +110,9 @@ pub struct Part {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Site {
     Any,
-    /// A few leaves, of which half the rows are dead.
+    /// A few leaves. Half of the rows are dead.
     Small,
-    /// One table beside the table of NULLs. Its root is a full leaf, of which half the rows are
-    /// dead.
+    /// One table, and the table of NULLs. A root is a full leaf, and half of the rows are dead.
     FullRoot,
     /// Many leaves. The dead rows have neighbouring TIDs, so that whole leaves of a key's postings
     /// are dead.
@@ -141,7 +141,8 @@ impl Site {
         (0..count).map(|_| (keys.of_row(random), keys.scope(random))).collect()
     }
 
-    /// Rows that died before: some anywhere, or all in one place, or nearly all rows.
+    /// The rows that are dead at the start: a random share, those near one key, or a run of
+    /// neighbours.
     fn dead(self, rows: &Rows, keys: &Keys, random: &mut Random) -> Vec<usize> {
         let (share, whole) = match self {
             Site::Any => (random.pick(&[0, 10, 50, 97]), random.one_in(3)),
@@ -172,12 +173,12 @@ pub struct Base<K: TreeKey> {
 
 pub struct Program<K: TreeKey> {
     pub base: Base<K>,
-    /// What happens after all have copied the upper levels of the trees, and before anyone begins.
+    /// Runs when the actors have copied inner pages, and before any part begins.
     pub churn: Vec<Op>,
     pub parts: Vec<Part>,
 }
 
-/// The rows' keys: some centres, and what is near them.
+/// How the rows' keys are distributed: some centres, and keys near them.
 struct Keys {
     centres: Vec<u64>,
     spread: usize,
@@ -234,7 +235,7 @@ impl Keys {
         if let [only] = self.scopes[..] { only } else { random.pick(&self.scopes) }
     }
 
-    /// One row more.
+    /// Inserts one more row.
     fn insert(&self, random: &mut Random) -> Op {
         Op::Insert { keys: self.of_row(random), scope: self.scope(random) }
     }
@@ -266,7 +267,7 @@ impl Keys {
         (self.scope_bytes > 0 && random.one_in(2)).then(|| self.scope(random))
     }
 
-    /// What is known of up to three columns.
+    /// A filter on up to three columns.
     fn filter(&self, random: &mut Random) -> Filter {
         let mut columns = Vec::new();
         let mut start = 0;
@@ -274,7 +275,7 @@ impl Keys {
             let left = self.scope_bytes - start;
             let bytes = match columns.len() {
                 2 => left,
-                // The strings differ in the last byte most of all.
+                // The strings differ mostly in the last byte.
                 _ if left > 1 && random.one_in(2) => left - 1,
                 _ => random.below(left) + 1,
             };
@@ -310,7 +311,7 @@ impl Keys {
         self.near(centre, random)
     }
 
-    /// So many different keys, or fewer.
+    /// At most this many different keys.
     fn set(&self, count: usize, random: &mut Random) -> Vec<u64> {
         let keys: BTreeSet<u64> = (0..count).map(|_| self.one(random)).collect();
         keys.into_iter().collect()
@@ -370,8 +371,8 @@ impl<K: TreeKey> Program<K> {
         Self { base, churn, parts }
     }
 
-    /// A scope grows until its leaves are stored without it. Then rows of others come to these
-    /// leaves, and whole scopes vanish.
+    /// A scope grows until its leaves are stored without it. Then rows of other scopes are inserted
+    /// into these leaves, and whole scopes are deleted.
     fn flood<const PAGE: usize>(coding: Coding<K>, random: &mut Random) -> Self {
         let main = random.below(SCOPES as usize) as u8;
         let neighbour = random.below(SCOPES as usize) as u8;
@@ -405,12 +406,12 @@ impl<K: TreeKey> Program<K> {
         Self { base, churn, parts }
     }
 
-    /// A reader keeps a leaf pinned. It is split meanwhile, and vacuum removes dead rows that the
+    /// A reader keeps a leaf pinned while it is split, and while vacuum removes dead rows that the
     /// reader has read there.
     fn siege<const PAGE: usize>(random: &mut Random) -> Self {
         let of_nulls = random.one_in(3);
         // Half of these programs are short, so that a scheduler finds every order: the root is a
-        // leaf that the first row splits.
+        // leaf, which the first insertion splits.
         let is_short = random.one_in(2);
         let blocks = if is_short { 1 } else { random.pick(&[1, 2, 4, 4, 4, 5]) };
         let coding = choose::<K>(PAGE, blocks, random);
@@ -419,7 +420,7 @@ impl<K: TreeKey> Program<K> {
             centres: vec![coding.key_of(random.next())],
             spread: random.pick(&[0, 3]),
             keyless: if of_nulls { 1 } else { 1000 },
-            // The leaf is full of one scope.
+            // All rows of the leaf have one scope.
             scopes: vec![around.scope(random)],
             ..around
         };
@@ -446,7 +447,7 @@ impl<K: TreeKey> Program<K> {
         let mut reader = part("reader", ops, random);
         reader.patience = 400;
         parts.push(reader);
-        // The order in which they begin decides. A split takes few steps beside a vacuum.
+        // The order in which they begin decides. A split takes few steps compared with a vacuum.
         let latest = if is_short { 8 } else { random.pick(&[10, 60, 200]) };
         for part in &mut parts {
             part.ops[0] = Op::Idle(random.below(latest));
@@ -454,13 +455,13 @@ impl<K: TreeKey> Program<K> {
         Self { base, churn: Vec::new(), parts }
     }
 
-    /// Readers on a standby while it replays.
+    /// Readers on a standby during replay.
     pub fn readers(random: &mut Random, base: &Base<K>) -> Vec<Part> {
         (0..random.below(2) + 1).map(|_| reader_of(&base.coding, &base.rows, random)).collect()
     }
 }
 
-/// A reader who looks for what is near some rows.
+/// A reader that searches near the keys of these rows.
 pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Random) -> Part {
     let mut centres: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.clone()).collect();
     if centres.is_empty() {
@@ -474,7 +475,7 @@ pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Rando
     reader(&keys, coding.meta.blocks, random)
 }
 
-/// A reader who looks for rows that share keys.
+/// A reader that searches for rows that share keys.
 fn searcher(keys: &Keys, random: &mut Random) -> Part {
     let ops = (0..random.below(3) + 1).map(|_| match random.below(6) {
         0 => Op::Walk { table: ROWS, scope: keys.walked(random), pinned: random.one_in(2) },
@@ -485,7 +486,7 @@ fn searcher(keys: &Keys, random: &mut Random) -> Part {
     part("reader", ops, random)
 }
 
-/// Some generations of rows.
+/// Some rounds of deletions, a vacuum and insertions.
 fn churn(keys: &Keys, random: &mut Random) -> Vec<Op> {
     let mut ops = Vec::new();
     for _ in 0..random.below(3) + 1 {
@@ -514,7 +515,7 @@ fn part(name: &'static str, ops: Vec<Op>, random: &mut Random) -> Part {
 
 fn inserter(keys: &Keys, random: &mut Random) -> Part {
     let rows = random.below(6) + 1;
-    // Some put all of their rows in one place, so that pages are split while others use them.
+    // Half of them put all their rows in one place, so that pages are split while others use them.
     let centre = random.one_in(2).then(|| random.pick(&keys.centres));
     let ops = (0..rows).map(|_| match centre {
         Some(centre) => {
@@ -590,8 +591,8 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
     part("reader", ops, random)
 }
 
-/// As many rows as the roots take before one is split: that of the table of NULLs, where no row has
-/// a key.
+/// As many rows as fit before a root is split. If no row has a key, that is the root of the table
+/// of NULLs.
 fn full_root<K: TreeKey, const PAGE: usize>(
     coding: Coding<K>,
     keys: &Keys,
@@ -621,7 +622,7 @@ fn full_root<K: TreeKey, const PAGE: usize>(
 }
 
 impl<K: TreeKey> Base<K> {
-    /// An index that was built or filled by insertion, of which some rows are dead.
+    /// An index that was built or filled by insertion, with some dead rows.
     fn new<const PAGE: usize>(
         coding: Coding<K>,
         keys: &Keys,
@@ -647,7 +648,7 @@ impl<K: TreeKey> Base<K> {
         let rows = locked(&world).rows.clone();
         let mut inserted = &rows.all[..];
         if random.one_in(2) {
-            // What is built of postings is settled. Some more become recent.
+            // A build writes settled postings. The rows inserted after it have recent ones.
             let more = if coding.meta.is_of_postings() { random.pick(&[0, count / 2]) } else { 0 };
             let built;
             (built, inserted) = inserted.split_at(count - more);
@@ -664,7 +665,7 @@ impl<K: TreeKey> Base<K> {
             locked(&world).rows.vacuumed(&dead, 0).expect("nobody reads");
         }
         let world = locked(&world);
-        // The map of free pages is not logged: it may be lost, or be wrong.
+        // The map of free pages is not logged: it may be lost or wrong.
         let free = match random.below(4) {
             0 => Vec::new(),
             1 => (0..world.page_count() + 2).filter(|_| random.one_in(3)).collect(),
@@ -690,7 +691,7 @@ fn build<K: TreeKey, const PAGE: usize>(
         }
         runs.iter_mut().for_each(|run| run.sort_unstable());
         let runs = runs.into_iter().map(Vec::into_iter).collect();
-        // Numbers of its own: a schedule is the same however its index was built.
+        // A generator of its own, so that how the index is built does not change the schedule.
         let mut cuts = Random::new(rows.len() as u64 * 251 + u64::from(table));
         if cuts.one_in(4) {
             let mut sorted = Vec::new();
@@ -704,8 +705,8 @@ fn build<K: TreeKey, const PAGE: usize>(
     }
 }
 
-/// Builds a table as several processes do: each stretch of its leaves, in any order, and then the
-/// levels above.
+/// Builds a table as several workers do: stretches of leaves, in any order, and then the levels
+/// above.
 fn build_in_stretches<K: TreeKey, const PAGE: usize>(
     store: &SimStore<K, PAGE>,
     (table, fill): (u8, usize),
@@ -789,8 +790,9 @@ mod tests {
         index
     }
 
-    // A row of 17 bytes of scope takes 31 bytes of 200: 6 rows. Without its scope, all but 3 bytes
-    // of its TID, and 2 of its key it takes 9 bytes: 22 rows, or 7 with the scope.
+    // Rows have 200 bytes of a leaf. With 17 bytes of scope a row takes 31: 6 rows fit. With a TID
+    // cut to 3 bytes and a key cut by 2, a row takes 26 bytes: 7 fit. Without its scope it takes 9:
+    // 22 fit.
     const SMALL: (Form, usize) = (Form::MIXED, 6);
     const MIXED: Form = Form { uniform: false, tids: Tids::brief(3), cut: 2 };
     const UNIFORM: Form = Form { uniform: true, ..MIXED };
@@ -799,7 +801,7 @@ mod tests {
     fn a_build_stores_leaves_of_one_scope_without_it() {
         let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
         assert_eq!(of_one(0), [(UNIFORM, 22), (UNIFORM, 6)]);
-        // The lower bound of the first leaf is of the first scope.
+        // The first leaf's lower bound has the least scope, so this leaf must store scope 2.
         assert_eq!(of_one(2), [(MIXED, 7), (UNIFORM, 21)]);
         let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
         assert_eq!(leaves(&of_two), [(UNIFORM, 16), (UNIFORM, 16)]);
@@ -810,7 +812,7 @@ mod tests {
         let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
         assert_eq!(forms(&[0; 6]), [SMALL]);
         assert_eq!(forms(&[0; 7]), [(UNIFORM, 7)]);
-        // A leaf that was made for its first row stores scopes until it is full.
+        // A leaf that is created for its first row stores scopes until it is full.
         assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(UNIFORM, 7), (MIXED, 7)]);
         let eight = [&[0; 7][..], &[5; 8]].concat();
         assert_eq!(forms(&eight), [(UNIFORM, 7), (UNIFORM, 8)]);

@@ -1,6 +1,6 @@
-//! Protocols by which writers keep out of each other's way, as models: what PostgreSQL does
-//! (transactions, locks, snapshots) is too entangled with them for their own code to run here. A
-//! model has one step for each thing that is atomic, and every order of steps is explored.
+//! Models of the protocols by which concurrent writers of the extension exclude each other. The
+//! writers' own code depends too much on PostgreSQL's transactions, locks and snapshots to run
+//! here. A model has one step for each atomic action, and every order of steps is explored.
 
 pub mod claims;
 mod explore;
@@ -13,8 +13,9 @@ use std::time::Instant;
 use crate::score::Score;
 use explore::{Fault, Outcome, Protocol, explore_all};
 
-/// Explores the protocols, which must hold, and all their mutants, in each of which there must be a
-/// fault. `names`: only these. `is_whole`: all scenarios, and not those of an everyday run.
+/// Explores the protocols, which must be free of faults, and all their mutants, each of which must
+/// show a fault. `names`, if there are any, selects among them. `is_whole`: all scenarios, not only
+/// those of an everyday run.
 pub fn run(names: &[String], is_whole: bool) -> Score {
     let claims = |mutant| claims::scenarios(mutant, is_whole);
     let groups = |mutant| groups::scenarios(mutant, is_whole);

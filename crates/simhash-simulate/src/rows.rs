@@ -1,5 +1,5 @@
-//! The indexed rows as brute force knows them: which rows there were when, and what a scan had to
-//! return.
+//! The model of the indexed rows: which rows there were when, and what a scan had to return, by
+//! brute force.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub const SCOPES: u8 = 6;
 /// For each scope, whether it is selected.
 pub type Selected = [bool; SCOPES as usize];
 
-/// The distance that scans are judged by, written a second time.
+/// The distance by which scans are judged. It does not share the index's code.
 pub fn distance(a: u64, b: u64) -> u32 {
     (a ^ b).count_ones()
 }
@@ -36,7 +36,7 @@ pub struct Row {
     /// Empty for a row in the table of NULLs.
     pub keys: Vec<u64>,
     pub scope: u8,
-    /// Unlike any other row's. The payload tells it.
+    /// Unique among all rows, and encoded in the payload.
     pub number: u32,
     pub at: Times,
     /// The same as positions in the log: 0 is before the first record, n + 1 after n records.
@@ -60,8 +60,8 @@ impl Row {
             && self.at.dead.is_none_or(|dead| dead > began)
     }
 
-    /// Whether nobody can see the row, neither now nor later, if the oldest snapshot is of that
-    /// moment.
+    /// Whether no snapshot sees the row, neither now nor later, if the oldest was taken at that
+    /// time.
     pub fn is_dead_to_all(&self, oldest: Time) -> bool {
         self.at.dead.is_some_and(|dead| self.at.committed.is_none() || dead <= oldest)
     }
@@ -76,9 +76,9 @@ pub struct Rows {
     pub all: Vec<Row>,
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
-    /// Which heap pages have TIDs that three bytes do not suffice for: bit i stands for every
-    /// fourth from page i on. Bits from 4 on: 0 if their numbers are too great for four bytes, 1 if
-    /// their offsets are, 2 if four bytes suffice.
+    /// Which heap pages have TIDs that need more than three bytes: bit `i` of the low four stands
+    /// for every fourth page from page `i` on. The bits from 4 on say why. 0: page numbers too
+    /// great for four bytes. 1: offsets too great for four bytes. 2: four bytes suffice.
     far: u8,
     clock: Time,
     /// How many rows there ever were.
@@ -88,7 +88,7 @@ pub struct Rows {
     pub shown: Vec<Vec<(u64, Option<usize>)>>,
 }
 
-/// What a far page's number has beside that of a near one, and what its offsets have.
+/// What is added to the number of a far page, or to its offsets.
 const FAR_PAGE: u64 = 1 << 21;
 const FAR_OFFSET: u64 = 1 << 11;
 /// The same, if four bytes suffice.
@@ -151,13 +151,13 @@ impl Rows {
         self.all[row].log.dead = Some(log);
     }
 
-    /// The rows that a vacuum which begins now removes, if the oldest snapshot is of that moment.
+    /// The rows that a vacuum beginning now removes, if the oldest snapshot was taken at that time.
     pub fn dead(&self, oldest: Time) -> Vec<usize> {
         let is_dead = |row: &&usize| self.all[**row].is_dead_to_all(oldest);
         self.slots.iter().flatten().filter(is_dead).copied().collect()
     }
 
-    /// Notes that a vacuum has ended that removed these rows: their TIDs may be reused.
+    /// Records the end of a vacuum that removed these rows: their TIDs may be reused.
     ///
     /// # Errors
     /// When a scan has read one of them on a leaf that it keeps pinned.
@@ -176,15 +176,15 @@ impl Rows {
         Ok(())
     }
 
-    /// The last moment of the log at which a standby's snapshot may see any of some dead rows. 0 if
-    /// none ever could.
+    /// The last position in the log at which a standby's snapshot may see any of these dead rows. 0
+    /// if none ever could.
     pub fn horizon(&self, dead: &[usize]) -> Time {
         let seen = dead.iter().map(|&row| &self.all[row]);
         let seen = seen.filter(|row| row.at.committed.is_some());
         seen.filter_map(|row| row.log.dead).max().unwrap_or(0)
     }
 
-    /// The row that has a TID now.
+    /// The row that has this TID now.
     pub fn of_tid(&self, tid: u64) -> Option<usize> {
         *self.slots.get(self.slot(tid)?)?
     }
@@ -200,8 +200,8 @@ impl Rows {
         rows
     }
 
-    /// The rows as a crash leaves them that keeps the first `records` records. What had not
-    /// returned by then is undone, and so is what came later.
+    /// The rows after a crash that keeps the first `records` records. Insertions that had not
+    /// returned by then are undone, and later events have not happened.
     pub fn after_crash(&self, records: usize) -> Self {
         let Self { clock, numbers, far, .. } = *self;
         let mut rows = Self { clock, numbers, far, ..Self::default() };
@@ -233,9 +233,8 @@ impl Rows {
         rows
     }
 
-    /// Judges the answer of a scan that began at one moment and ended at another. Every row of the
-    /// scopes that its snapshot sees must be in it, once. No row may be in it that was not there at
-    /// any time.
+    /// Judges the answer of a scan. It must have every row that the snapshot sees in the scopes,
+    /// within reach, once. It may have only rows that were there at some time of the scan.
     ///
     /// # Errors
     /// What is wrong with the answer.
@@ -325,7 +324,7 @@ pub struct Answer {
     /// All rows within this distance must be there. `None`: none need be.
     pub reach: Option<u32>,
     pub of: Of,
-    /// The scopes that it looked into.
+    /// The scopes that it searched.
     pub scopes: Selected,
     pub began: Time,
     pub ended: Time,

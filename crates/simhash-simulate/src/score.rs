@@ -1,4 +1,4 @@
-//! Counting tests.
+//! Counts of tests that passed and failed.
 
 /// How many tests passed and failed. An exploration is one test, and so is the search for a fault.
 #[derive(Clone, Copy, Debug, Default)]

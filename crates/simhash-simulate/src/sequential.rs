@@ -1,4 +1,5 @@
-//! Indexes that one process alone uses, most of postings: larger ones than schedules have.
+//! Tests of indexes, mostly of postings, that one process uses alone: larger than those of
+//! schedules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -33,7 +34,7 @@ fn empty<K: TreeKey, const PAGE: usize>(scope: u32, most_recent: u32) -> Sim<K, 
     open(store, 1000)
 }
 
-/// Inserts a row with these keys, and returns its TID. What was logged is forgotten.
+/// Clears the log, inserts a row with these keys, and returns its TID.
 fn add<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, keys: Vec<u64>, scope: u8) -> u64 {
     let world = &index.store.world;
     let row = {
@@ -222,8 +223,8 @@ fn searches_are_those_of_brute_force() {
     assert!((2..=8).contains(&leaves(&index, RECENT).len()));
 }
 
-/// The bytes that Generic WAL logs of a page's change: runs of changed bytes with four bytes each,
-/// unless fewer than four equal bytes are between them. It leaves out the hole.
+/// The bytes that Generic WAL logs for a page's change: each run of changed bytes, and four more.
+/// Runs with fewer than four equal bytes between them are one. The hole is left out.
 fn delta(before: &[u8], after: &[u8]) -> usize {
     let bound = |at: usize| usize::from(u16::from_ne_bytes([after[at], after[at + 1]]));
     let (lower, upper) = (bound(12), bound(14));
@@ -238,7 +239,7 @@ fn delta(before: &[u8], after: &[u8]) -> usize {
     bytes
 }
 
-/// What the log has of each posting: on its recent leaf, when that leaf is emptied, and on its
+/// The bytes logged for each posting: on its recent leaf, when that leaf is emptied, and on its
 /// settled leaf.
 fn logged<const PAGE: usize>(built: u64, most_recent: u32, rows: usize, keys: usize) -> [f64; 3] {
     let index = empty::<Posting, PAGE>(0, most_recent);
@@ -258,7 +259,7 @@ fn logged<const PAGE: usize>(built: u64, most_recent: u32, rows: usize, keys: us
     let mut images = locked(&index.store.world).images();
     let mut bytes = [0; 3];
     for row in 0..2 * rows {
-        // The recent tree fills first.
+        // The first rows only fill the recent tree.
         let is_counted = row >= rows;
         let keys: BTreeSet<u64> = (0..keys).map(|_| key(&mut random)).collect();
         add(&index, keys.into_iter().collect(), 0);
@@ -286,7 +287,7 @@ fn logged<const PAGE: usize>(built: u64, most_recent: u32, rows: usize, keys: us
     bytes.map(|bytes| bytes as f64 / (rows * keys) as f64)
 }
 
-/// Kills the rows whose keys are `gone`, and has them vacuumed.
+/// Kills the rows that have a key for which `gone` holds, and vacuums.
 fn remove<const PAGE: usize>(index: &Sim<u64, PAGE>, gone: impl Fn(u64) -> bool) {
     let world = &index.store.world;
     let dead: Vec<usize> = {
@@ -303,8 +304,8 @@ fn remove<const PAGE: usize>(index: &Sim<u64, PAGE>, gone: impl Fn(u64) -> bool)
     locked(world).rows.vacuumed(&dead, 0).expect("nobody reads");
 }
 
-/// A reader whose copies of inner pages are old finds every row, although leaves were removed, and
-/// rows came into their ranges, since it read them. (Schedules hardly ever come to that.)
+/// A reader whose copies of inner pages are old finds every row, although leaves were removed and
+/// rows inserted into their ranges since it read them. (Schedules hardly ever reach such a state.)
 #[test]
 fn a_reader_with_old_copies_misses_nothing() {
     const DISTANCE: u32 = 7;

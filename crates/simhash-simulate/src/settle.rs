@@ -1,4 +1,4 @@
-//! What must hold when nobody works: after a schedule, and after a crash at any record of its log.
+//! Checks a file at rest: after a schedule, and after a crash at any record of its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -32,8 +32,8 @@ pub fn replayed(base: &[Image], log: &[Record], page: usize) -> Vec<Image> {
     images
 }
 
-/// Checks a file that nobody uses. The trees are sound, every live row is found, scans, insertion
-/// and vacuum go on. After a vacuum exactly the live rows are there, and every other page is free.
+/// Checks a file at rest. The trees are sound, every live row is found, and scans, insertion and
+/// vacuum work. After a vacuum exactly the live rows are there, and every other page is free.
 pub fn settle<K: TreeKey, const PAGE: usize>(
     coding: Coding<K>,
     images: &[Image],
@@ -58,7 +58,7 @@ pub fn settle<K: TreeKey, const PAGE: usize>(
     locked(&quiet.world).facts
 }
 
-/// A file that nobody else uses.
+/// A file that only this process uses.
 struct Quiet<K: TreeKey, const PAGE: usize> {
     world: Shared,
     index: Sim<K, PAGE>,
@@ -87,7 +87,7 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
             .unwrap_or_else(|what| fail(format!("in table {table}: {what}")))
     }
 
-    /// What a table has of live rows.
+    /// The rows that a table must have for the live rows.
     fn expected(&self, rows: &Rows, table: u8) -> Vec<Row<K>> {
         rows.live().flat_map(|row| self.coding().rows(row, table)).collect()
     }
@@ -116,7 +116,8 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
         }
     }
 
-    /// No table has what no row has that is there. Rows that are dead may be there in part.
+    /// Every entry of a table must be of a row that exists. Of a dead row, some entries may be
+    /// missing.
     fn expect_no_strangers(&self) {
         let rows = self.rows();
         for table in self.index.tables() {
@@ -134,7 +135,7 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
         self.index.find(table, entry).is_some()
     }
 
-    /// Reads as a reader does.
+    /// Performs the part of a reader.
     fn scan(&self, random: &mut Random) {
         let part = reader_of(self.coding(), &self.rows(), random);
         Actor::new(&self.index, false, 0).play(&part);
@@ -233,7 +234,7 @@ pub fn judge_check<K: TreeKey, const PAGE: usize>(
     let mut images = images.to_vec();
     let number = random.below(images.len() - FIRST_ROOT as usize) + FIRST_ROOT as usize;
     let mut bytes = images[number].to_vec();
-    // The special area says most about a page. The header and the entries have their turn too.
+    // Most checks are about the special area, so it is chosen more often than the whole page.
     let shape = coding.meta.shape();
     let special = PAGE - shape.special();
     let from = random.pick(&[0, special, special]);

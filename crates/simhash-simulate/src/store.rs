@@ -1,5 +1,5 @@
-//! The simulated store: every wait and every change is a step at which the scheduler may let
-//! another actor go on, and the rules of locking are checked at each.
+//! The simulated store. Every wait and every change is a step at which the scheduler may switch to
+//! another actor, and at which the rules of locking are checked.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -19,17 +19,18 @@ use crate::trace::Step;
 use crate::tree;
 use crate::world::{Image, Shared as World, locked};
 
-/// An actor that is alone and locks pages so often is taken for one that does not end.
+/// An actor that locks pages this often while it is alone counts as endless.
 const MOST_ALONE: usize = 500_000;
 
-/// The store as one actor has it.
+/// One actor's access to the store.
 pub struct SimStore<K: TreeKey, const PAGE: usize> {
     pub world: World,
     pub coding: Coding<K>,
     pub actor: usize,
-    /// What a step touches, so that the scheduler notices it. `None` while the actor is alone.
+    /// The counter that a step increments, so that the scheduler can switch. `None` while the actor
+    /// is alone.
     pub steps: Option<Arc<AtomicUsize>>,
-    /// At which share of interrupt checks the actor is cancelled: at one in this many, if at any.
+    /// The actor is cancelled at one interrupt check in this many, by chance. `None`: never.
     pub cancelled: Arc<Mutex<(Option<usize>, Random)>>,
 }
 
@@ -126,13 +127,13 @@ impl<K: TreeKey, const PAGE: usize> Lock<SimStore<K, PAGE>> for Exclusive<K, PAG
 }
 
 impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
-    /// A store that nobody else uses: the scheduler has no choice at any step.
+    /// A store that only one actor uses: the scheduler has no choice at any step.
     pub fn alone(world: World, coding: Coding<K>) -> Self {
         let cancelled = Arc::new(Mutex::new((None, Random::new(0))));
         Self { world, coding, actor: 0, steps: None, cancelled }
     }
 
-    /// Lets the scheduler choose who goes on.
+    /// Lets the scheduler choose the actor that goes on.
     pub fn step(&self) {
         if let Some(steps) = &self.steps {
             steps.fetch_add(1, Ordering::SeqCst);
@@ -143,7 +144,7 @@ impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
         locked(&self.world).note(self.actor, step);
     }
 
-    /// Ends the actor, if chance has it that it is cancelled now.
+    /// Cancels the actor, if chance decides so.
     fn cancel(&self) {
         let cancelled = {
             let (checks, random) = &mut *locked(&self.cancelled);
@@ -166,7 +167,7 @@ impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
             {
                 let mut world = locked(&self.world);
                 if self.steps.is_none() {
-                    // The scheduler counts the steps of others.
+                    // Otherwise the scheduler counts the steps.
                     world.alone += 1;
                     if world.alone > MOST_ALONE {
                         drop(world);
@@ -186,7 +187,7 @@ impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
         }
     }
 
-    /// Locks a page as recovery does: the pages of a record one after the other.
+    /// Locks a page as recovery does, while it holds the earlier pages of the record.
     pub fn lock_for_replay(&self, number: u32) {
         let actor = self.actor;
         self.wait(number, Step::Exclusive(number), |world| {
@@ -206,7 +207,7 @@ impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
 
     fn expect_none_held(&self, what: &str) {
         if mutant::is(Mutant::WaitsForSecondLeaf) || mutant::is(Mutant::WaitsForSecondRecent) {
-            // The deadlock that it leads to must show it.
+            // Such a mutant must show by the deadlock that it causes.
             return;
         }
         let world = locked(&self.world);
@@ -355,7 +356,7 @@ impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
     fn free_page(&self) -> Option<u32> {
         self.step();
         let number = locked(&self.world).free.last().copied();
-        // The map is read and then marked, so two actors may be told of the same page.
+        // The map is read and then marked, so two actors may get the same page.
         self.step();
         let mut world = locked(&self.world);
         world.free.retain(|&free| Some(free) != number);
@@ -421,7 +422,7 @@ impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
     fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2], _: usize) {}
 
     fn knows_rows(&self) -> bool {
-        // What is made alone is to be the same for every schedule.
+        // An index that is made by one actor alone must be the same for every schedule.
         self.steps.is_some()
     }
 

@@ -1,4 +1,4 @@
-//! What an actor did last. Steps are kept as they are, and only written out after a failure.
+//! The latest steps of an actor. They are kept as values, and formatted only after a failure.
 
 use std::collections::VecDeque;
 use std::fmt;

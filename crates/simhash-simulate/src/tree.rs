@@ -1,5 +1,5 @@
-//! The invariants of the trees, checked after every record of the log. The walk over raw pages is
-//! written a second time here, so that it does not share the index's faults.
+//! Checks the invariants of the trees after every record of the log. The walk over raw pages is an
+//! implementation of its own, so that it does not share the index's faults.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use simhash_index::{Entry, FIRST_ROOT, Row, Shape, TreeKey};
 use crate::coding::Coding;
 use crate::world::{Image, World};
 
-/// What a record is said to do.
+/// What a record claims to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// One row more on each page, or one posting or more.
@@ -88,7 +88,7 @@ pub fn walk<'a, K: TreeKey>(
     Ok(tree)
 }
 
-/// What a leaf says of its rows.
+/// Checks what a leaf claims about its rows.
 fn check_leaf<K: TreeKey>(page: &Page<'_>, bounds: &Bounds<K>) -> Result<(), &'static str> {
     let scope = bounds.low.key.scope();
     if page.form().uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
@@ -124,8 +124,8 @@ pub fn check_record<K: TreeKey>(
     }
 }
 
-/// Every page is a leaf with one row more, which is in its range and is what the row that has its
-/// TID must have there. A leaf of recent postings may have several more, and none that it had.
+/// Every page must be a leaf with one row more, in its range, which belongs to the row of that TID.
+/// A leaf of recent postings may have several more, none of which it had before.
 fn check_append<K: TreeKey>(
     world: &World,
     coding: &Coding<K>,
@@ -164,7 +164,7 @@ fn check_append<K: TreeKey>(
     Ok(())
 }
 
-/// No row is new, none is lost but dead ones, and the trees of all pages are sound.
+/// No row may be new, only dead ones may be lost, and the trees of all pages must be sound.
 fn check_structure<K: TreeKey>(
     world: &mut World,
     coding: &Coding<K>,

@@ -2,10 +2,10 @@
 //! the rows.
 //!
 //! The rules are PostgreSQL's. A page has any number of shared locks or one exclusive lock. A lock
-//! needs a pin. A cleanup lock waits for the pins of others. Whoever waits is woken when it may try
-//! again, and may find that another was quicker. The map of free pages is a hint. A record of the
-//! log holds whole pages, so a replay of its first n records is the file as it was after them, but
-//! for pages that were added and never written.
+//! needs a pin. A cleanup lock waits for the pins of others. A waiting actor is woken when it may
+//! try again, and may find that another was quicker. The map of free pages is a hint. A record of
+//! the log holds whole pages, so a replay of its first n records gives the file as it was after
+//! them, except for pages that were added and never written.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,27 +18,27 @@ use crate::trace::{Step, Trace};
 /// The most actors of a program.
 pub const ACTORS: usize = 8;
 
-/// A page's bytes. Whoever has locked the page keeps them as they are.
+/// A page's bytes. The guard of a lock keeps them as they were when the page was locked.
 pub type Image = Arc<[u8]>;
 
 /// Pages that change together.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub pages: Vec<(u32, Image)>,
-    /// The number of pages of the file by then.
+    /// The number of pages of the file after the record.
     pub page_count: u32,
-    /// Readers with snapshots from before this moment of the log are ended.
+    /// Replay ends the scans whose snapshots are older than this position in the log.
     pub horizon: usize,
 }
 
-/// A page with those who have it.
+/// A page with its locks and pins.
 #[derive(Clone)]
 pub struct Slot {
     pub image: Image,
     shared: u8,
     exclusive: Option<usize>,
     pins: [u8; ACTORS],
-    /// Who waits until a lock or a pin goes, one bit for each actor.
+    /// The actors that wait for the release of a lock or a pin, one bit each.
     waiting: u8,
 }
 
@@ -52,21 +52,21 @@ impl Slot {
     }
 }
 
-/// A page as it is between schedules.
+/// A page without locks and pins.
 impl From<&Image> for Slot {
     fn from(image: &Image) -> Self {
         Self::new(image.clone())
     }
 }
 
-/// What an actor has, and what it did last.
+/// An actor's locks, snapshot and latest steps.
 #[derive(Clone, Default)]
 pub struct Actor {
     pub name: &'static str,
     /// The numbers of the pages that it has locked, in the order of locking.
     pub held: Vec<u32>,
     pub trace: Trace,
-    /// When the snapshot was taken that it reads by, if it does.
+    /// When the snapshot of its scan was taken, if it scans.
     snapshot: Option<Time>,
     /// Whether the log has ended its scan.
     is_ended: bool,
@@ -83,14 +83,14 @@ pub struct World {
     pub facts: Facts,
     /// How often actors that were alone have locked a page.
     pub alone: usize,
-    /// The records that a standby has replayed.
+    /// How many records a standby has replayed.
     pub replayed: usize,
 }
 
 /// The world as all actors share it. It is never locked while actors switch.
 pub type Shared = Arc<Mutex<World>>;
 
-/// The value, even if an actor failed while it had it.
+/// Locks a value, even if an actor failed while it had the lock.
 pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -141,7 +141,7 @@ impl World {
         self.pages[number as usize].pins[actor] += 1;
     }
 
-    /// Returns those who may be woken, as the methods below do.
+    /// Returns the waiters to be woken, as the methods below do.
     pub fn unpin(&mut self, actor: usize, number: u32) -> Vec<Thread> {
         self.pages[number as usize].pins[actor] -= 1;
         self.woken(number)
@@ -172,7 +172,7 @@ impl World {
         true
     }
 
-    /// An exclusive lock, if nobody else has the page pinned.
+    /// Takes an exclusive lock, if no other actor has the page pinned.
     pub fn try_cleanup(&mut self, actor: usize, number: u32) -> bool {
         let page = &mut self.pages[number as usize];
         if page.is_pinned_by_others(actor) {
@@ -206,7 +206,7 @@ impl World {
             .collect()
     }
 
-    /// The end of a transaction: an actor lets go of all that it has.
+    /// Releases all that an actor has, as the end of its transaction does.
     pub fn release_all(&mut self, actor: usize) -> Vec<Thread> {
         let mut woken = Vec::new();
         for number in 0..self.page_count() {
@@ -225,14 +225,14 @@ impl World {
         woken
     }
 
-    /// An actor reads by a snapshot of that moment from now on.
+    /// From now on, the actor reads with a snapshot of that time.
     pub fn begin_scan(&mut self, actor: usize, now: Time) {
         if let Some(actor) = self.actors.get_mut(actor) {
             (actor.snapshot, actor.is_ended) = (Some(now), false);
         }
     }
 
-    /// An actor has read. Returns whether the log has ended its scan before.
+    /// Ends the scan of an actor. Returns whether replay had ended it before.
     pub fn end_scan(&mut self, actor: usize) -> bool {
         self.actors.get_mut(actor).is_some_and(|actor| {
             actor.snapshot = None;
@@ -240,18 +240,18 @@ impl World {
         })
     }
 
-    /// When the oldest snapshot was taken that anybody reads by.
+    /// When the oldest snapshot in use was taken.
     pub fn oldest(&self) -> Time {
         self.actors.iter().filter_map(|actor| actor.snapshot).min().unwrap_or(Time::MAX)
     }
 
-    /// Logs that rows are forgotten which snapshots from before a moment of the log may see.
+    /// Logs that rows are removed that snapshots older than this position in the log may see.
     pub fn log_horizon(&mut self, horizon: usize) {
         let page_count = self.page_count();
         self.log.push(Record { pages: Vec::new(), page_count, horizon });
     }
 
-    /// Ends the scans whose snapshots are from before that moment.
+    /// Ends the scans whose snapshots are older than that.
     pub fn end_before(&mut self, horizon: usize) {
         for actor in &mut self.actors {
             actor.is_ended |= actor.snapshot.is_some_and(|snapshot| snapshot < horizon);

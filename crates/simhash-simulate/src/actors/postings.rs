@@ -1,4 +1,4 @@
-//! What actors do with an index of postings, and what they must see.
+//! The operations of actors on an index of postings, and how their answers are judged.
 
 use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
@@ -13,15 +13,15 @@ use crate::rows::{Row, Rows};
 use crate::world::locked;
 
 impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
-    /// Looks for the rows that have at least so many of some keys, until `rows` have come. Returns
-    /// their TIDs.
+    /// Searches for rows with at least `shared` of the keys, until `rows` are found. Returns their
+    /// TIDs.
     pub fn search(&self, keys: &[u64], shared: usize, scopes: &Selection, rows: usize) -> Vec<u64> {
         let began = self.begin_scan();
         let (index, coding) = (self.index, self.coding());
         let fingerprints: Vec<K::Fingerprint> =
             keys.iter().map(|&key| coding.fingerprint(key)).collect();
         let looked_into = coding.scopes(scopes);
-        // A scope that is known need not be looked for.
+        // A scope that is known need not be searched for.
         let known = match scopes {
             Selection::One(scope) => Some(coding.scope(*scope)),
             _ => (index.shape.scope == 0 && self.patience == 1).then_some(K::Scope::ZERO),
@@ -47,7 +47,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
                 self.note_dead(batch.iter().copied().flat_map(postings));
                 hits.extend(batch.drain(..).map(|tid| (number, tid)));
                 complete = hits.len() < rows;
-                // The caller looks at the rows themselves.
+                // These steps stand for the caller's work on the rows themselves.
                 (1..self.patience.min(30)).for_each(|_| index.store.step());
             }
             from = known.map_or_else(|| looked_into.after(scope, index.shape.scope), |_| None);
@@ -79,7 +79,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         }
     }
 
-    /// The rows as the actor's moments see them.
+    /// The rows, with the times of this actor's clock: on a standby, positions in the log.
     fn rows(&self) -> Rows {
         let world = locked(&self.index.store.world);
         if self.standby { world.rows.by_log() } else { world.rows.clone() }
@@ -94,8 +94,8 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         self.excluded.push(Excluded { row, scope, near, saw });
     }
 
-    /// Looks for every posting of the row at this place in the list of those that are there, and
-    /// for one with another key.
+    /// Probes for every posting of a row, and for its posting of `key`. `place` is the row's place
+    /// among the rows that exist now.
     pub(super) fn look(&self, place: usize, key: u64) {
         self.index.store.step();
         let began = self.now();
@@ -116,7 +116,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         }
     }
 
-    /// Settles the recent leaf of the row at this place in the list of all rows.
+    /// Settles the recent leaf of a posting of the row at this place in the list of all rows.
     pub(super) fn settle(&self, place: usize) {
         let rows = self.rows();
         let Some(row) = rows.all.get(place % rows.all.len().max(1)) else { return };

@@ -1,4 +1,4 @@
-//! Programs for an index of postings: rows with several keys, searches for those that share some,
+//! Programs for an index of postings: rows with several keys, searches for rows that share keys,
 //! and postings that settle all the time.
 
 use simhash_index::TreeKey;
@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::world::ACTORS;
 
 impl Keys {
-    /// Few keys that many rows share, so that the postings of one go on over leaves, or many.
+    /// Either many keys, or few that many rows share, so that the postings of one span leaves.
     fn of_postings<K: TreeKey>(coding: &Coding<K>, random: &mut Random) -> Self {
         let count = random.pick(&[1, 2, 5, 12, 40]);
         let mut centres: Vec<u64> = (0..count).map(|_| coding.key_of(random.next())).collect();
@@ -27,7 +27,7 @@ impl Keys {
         }
     }
 
-    /// The keys of a search, of which one may be there twice.
+    /// The keys of a search, one of them possibly repeated.
     fn wanted(&self, random: &mut Random) -> Vec<u64> {
         let mut keys = self.set(random.below(self.most + 2) + 1, random);
         if random.one_in(4) {
@@ -87,7 +87,7 @@ impl<K: TreeKey> Program<K> {
     }
 
     /// A few rows and short parts, so that a scheduler finds every order: postings settle while a
-    /// search goes from the recent tree to the settled one, or vacuum does.
+    /// search or a vacuum passes from the recent tree to the settled one.
     fn strait<const PAGE: usize>(coding: Coding<K>, random: &mut Random) -> Self {
         let keys = Keys::of_postings(&coding, random);
         let base = Base::new::<PAGE>(coding, &keys, Site::Small, random);
@@ -100,7 +100,7 @@ impl<K: TreeKey> Program<K> {
         if random.one_in(2) {
             let deletions = (0..random.below(2)).map(|_| Op::Delete(random.below(1000)));
             let mut ops: Vec<Op> = deletions.chain([Op::Vacuum]).collect();
-            // Their TIDs are reused, and the new rows looked for.
+            // The insertions reuse the TIDs of dead rows, and the search is for the new rows.
             ops.extend((0..random.below(3)).map(|_| keys.insert(random)));
             ops.push(keys.search(random));
             parts.push(part("vacuum", ops, random));
@@ -118,8 +118,8 @@ impl<K: TreeKey> Program<K> {
         Self { base, churn: Vec::new(), parts }
     }
 
-    /// A search follows the postings of a key from leaf to leaf. Meanwhile vacuum removes leaves of
-    /// theirs, and others come.
+    /// A search follows the postings of a key from leaf to leaf, while vacuum removes leaves of
+    /// that key and insertions add others.
     fn run<const PAGE: usize>(coding: Coding<K>, random: &mut Random) -> Self {
         let around = Keys::of_postings(&coding, random);
         let centres = around.centres[..around.centres.len().min(2)].to_vec();
@@ -160,7 +160,7 @@ impl<K: TreeKey> Program<K> {
     }
 }
 
-/// Inserts rows, some of them on condition that none shares too many keys.
+/// Inserts rows. One writer in three does so under exclusions.
 fn writer(keys: &Keys, random: &mut Random) -> Part {
     let is_excluder = random.one_in(3);
     let rows = random.below(if is_excluder { 3 } else { 6 }) + 1;

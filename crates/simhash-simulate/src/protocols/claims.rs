@@ -1,18 +1,20 @@
-//! The claims of the trigger simhash_dedup (`src/claims`, `find` in `src/trigger/judge.rs`).
+//! A model of the claims of the trigger simhash_dedup (`src/claims`, `find` in
+//! `src/trigger/judge.rs`).
 //!
-//! Writers insert, update and delete rows, of which some are near. Wherever it can happen, a later
-//! trigger drops a row, a row fails (its savepoint or its transaction is rolled back), a wait is
-//! cancelled, the transaction commits or aborts. A deadlock detector aborts any member of a cycle.
+//! Writers insert, update and delete rows, some of which are near each other. Wherever it is
+//! possible, a later trigger drops a row, a row fails (its savepoint or its transaction is rolled
+//! back), a wait is cancelled, or the transaction commits or aborts. A deadlock detector aborts any
+//! member of a cycle.
 //!
 //! What must hold:
 //! - No two near rows are committed, or the later of the two is linked.
-//! - A row is skipped, or linked, only for one that is committed or its own transaction's.
-//! - In a deadlock each row that is waited for is near the waiter's, or has its key, and is stored
-//!   or on its way: its look is over.
-//! - Nobody waits for ever, and every order of steps ends.
+//! - A row is skipped or linked only for a row that is committed or of its own transaction.
+//! - In a deadlock, each row that is waited for is near the waiter's row or has its key, and is
+//!   stored or about to be: the search before it is over.
+//! - No writer waits for ever, and every order of steps ends.
 //!
-//! Not here: crashes, REPEATABLE READ, how many claims there is room for, texts whose keys are
-//! shared but that are not near, tables whose rows have not all the same triggers.
+//! Not modelled: crashes, REPEATABLE READ, the limit on the number of claims, texts that share keys
+//! but are not near, and tables whose rows do not all have the same triggers.
 
 mod model;
 mod scenarios;

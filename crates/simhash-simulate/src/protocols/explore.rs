@@ -1,5 +1,4 @@
-//! Every order of a protocol's steps, from its start on. States that were reached before are not
-//! explored again.
+//! Explores every order of a protocol's steps from its start, and each state only once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::world::locked;
 
-/// A few writers with something to do.
+/// A few writers, each with a program.
 pub trait Protocol {
     type State: Clone + Eq + Hash;
 
@@ -24,17 +23,17 @@ pub trait Protocol {
     /// What the writers do.
     fn describe(&self) -> String;
 
-    /// What a row is called.
+    /// The name of a row.
     fn name(&self, row: u8) -> String;
 }
 
-/// What happens in a step: `{}` in its words stands for the rows, in their order.
+/// A step in words. Each `{}` in `says` stands for one of the rows, in their order.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub writer: u8,
     pub says: &'static str,
     pub rows: [u8; 2],
-    /// Whether it comes from outside: nobody may rely on it.
+    /// Whether it is a cancel from outside. A state with no other steps is a hang.
     pub is_cancel: bool,
 }
 
@@ -44,7 +43,7 @@ pub const NOBODY: u8 = u8::MAX;
 pub struct Step<S> {
     pub event: Event,
     pub state: S,
-    /// What is wrong about it.
+    /// The rule that it breaks, if any.
     pub fault: Option<&'static str>,
 }
 
@@ -91,12 +90,13 @@ pub fn explore_all<P: Protocol + Sync>(scenarios: &[P]) -> Outcome {
 struct Explored<S> {
     states: Vec<S>,
     from: Vec<Option<(u32, Event)>>,
-    /// Where the steps of each state lead, one after the other, and where those of each end.
+    /// The numbers of the states that steps lead to, state by state, and where those of each state
+    /// end.
     leads: Vec<u32>,
     ends: Vec<usize>,
 }
 
-/// States are hashed all the time, and nobody chooses them to collide.
+/// A fast hasher. Hashing is a large part of the work, and no adversary chooses the states.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -137,7 +137,7 @@ fn explore<P: Protocol>(protocol: &P) -> Outcome {
     let (states, from) = (vec![start], vec![None]);
     let mut all = Explored { states, from, leads: Vec::new(), ends: Vec::new() };
     let (mut steps, mut fault) = (Vec::new(), None);
-    // First those that are near, so that a trace is a shortest one.
+    // Breadth first, so that a trace is a shortest one.
     while fault.is_none() && all.ends.len() < all.states.len() {
         let at = all.ends.len();
         protocol.steps(&all.states[at], &mut steps);
@@ -188,7 +188,7 @@ impl<S> Explored<S> {
         &self.leads[begin..self.ends[at]]
     }
 
-    /// A state on a cycle, or behind one. Takes away states that nothing leads to, until none is
+    /// A state on a cycle, or reachable from one: removes states without predecessors until none is
     /// left.
     fn on_a_cycle(&self) -> Option<usize> {
         let mut before = vec![0; self.states.len()];

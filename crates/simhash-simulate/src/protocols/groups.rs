@@ -1,24 +1,23 @@
-//! Groups that live (`src/groups`: settle.rs, locks.rs, search.rs, bridges.rs, names.rs).
+//! A model of live groups (`src/groups`: settle.rs, locks.rs, search.rs, bridges.rs, assign.rs).
 //!
-//! Writers insert, update and delete rows at *places*: fingerprints or texts. Places are near or
-//! not, and several rows can be at one. The order of writers is that of their transactions'
-//! numbers. Every wait may be cancelled, and every transaction may abort when its statements have
-//! ended: one that waits there for its end is one that was prepared. A deadlock detector aborts any
-//! member of a cycle.
+//! Writers insert, update and delete rows at *places*: fingerprints or texts. Two places are near
+//! or not, and several rows can be at one place. Writers are ordered as their transaction IDs are.
+//! Every wait may be cancelled, and every transaction may abort when its statements have ended.
+//! Until then it stands for a prepared transaction. A deadlock detector aborts any member of a
+//! cycle.
 //!
 //! What must hold:
-//! - Whenever a transaction ends, committed rows have one id exactly if they are connected, and
-//!   none if nothing is near.
-//! - Who waits has a row in one component with a row of whom he waits for, unless ids share a
-//!   bucket.
+//! - Whenever a transaction ends, two committed rows have the same id exactly if they are
+//!   connected, and a row with no near row has none.
+//! - A writer and the one that it waits for have rows in one component, unless ids share a bucket.
 //! - Transactions of one INSERT each do not deadlock.
-//! - Nobody waits for ever, and every order of steps ends.
+//! - No writer waits for ever, and every order of steps ends.
 //!
-//! Not here: the lock of all groups, savepoints, REPEATABLE READ, crashes, settling later, scopes,
-//! texts compared after fingerprints, statements inside others, ids whose rows' keys are taken
-//! (`take_over`), and how far bridges are followed: what is near a place that rows have left holds
-//! together here only if another row is there. A look with a snapshot is one step here, in which
-//! rows are read, groups taken in and ids looked up.
+//! Not modelled: the lock of all groups, savepoints, REPEATABLE READ, crashes, settling later,
+//! scopes, texts compared after fingerprints, nested statements, ids whose rows' keys are taken
+//! (`take_over`), and how far bridges are followed: here the rows near a place that a row has left
+//! stay together only if another row is there. A search with a snapshot is one step, which reads
+//! rows, takes groups in and looks ids up.
 
 mod model;
 mod plan;

@@ -1,6 +1,6 @@
-//! Lists of faults that can be made on purpose.
+//! A macro for lists of mutants: faults that can be made on purpose.
 
-/// Faults that can be made on purpose, with what is wrong in each.
+/// Defines the mutants of a protocol. The comment of each says what is wrong in it, and is printed.
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]

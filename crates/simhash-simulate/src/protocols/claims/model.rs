@@ -1,46 +1,46 @@
-//! What claims are made of: writers, rows, and what of them all see.
+//! The state of the model of claims: writers, rows and the claims that all see.
 
 use crate::protocols::explore::NOBODY;
 use crate::protocols::mutants::mutants;
 
 mutants! {
-    /// Claims are looked at in one hold of the lock, and published in the next.
+    /// Claims are read in one hold of the lock, and published in the next.
     PublishesLate,
-    /// Publishes in one hold, looks in the next, and waits for claims that are earlier or later.
+    /// Publishes in one hold, reads claims in the next, and waits for earlier and later ones.
     LooksAfterwards,
     /// A claim stays while its trigger waits for a transaction.
     KeptInWait,
-    /// Goes on after a wait without another look.
+    /// Goes on after a wait without another search.
     NoLookAfterWait,
     /// A claim ends before the row is in the index.
     EndsEarly,
-    /// No look at rows in progress.
+    /// No search for rows in progress.
     Blind,
-    /// A row that had to wait is taken for a duplicate without another look.
+    /// A row that had to wait is skipped as a duplicate without another search.
     PresumesDuplicate,
     /// The deadlock detector does not see waits for claims.
     UnseenWait,
     /// Publishes although there is a near claim, and withdraws before it waits.
     PublishesAnyway,
-    /// Draws the ticket that decides who waits before it holds the lock.
+    /// Draws the ticket that decides which writer waits before it holds the lock.
     TicketOutside,
     /// Takes its ticket's lock after it has published.
     LocksAfterwards,
     /// The lock that is waited for names the session, not the ticket.
     NamesSession,
-    /// The entry of a row on trial ends its claim.
+    /// The index entry of a speculative row ends its claim.
     TrialEndsClaim,
     /// The claim of a row that was dropped lasts through further rows of the statement.
     DroppedRowsLast,
-    /// Any row's entry ends the latest claim of its session.
+    /// Any row's index entry ends the latest claim of its session.
     AnyEntryEnds,
-    /// A statement inside another one looks at the claims of others only.
+    /// A nested statement reads only the claims of other sessions.
     OwnUnseen,
-    /// A statement inside another one skips a row that is near a claim of the outer one.
+    /// A nested statement skips a row that is near a claim of the outer one.
     OwnSkips,
-    /// The look at rows in progress is the only one, whoever has ended meanwhile.
+    /// The search for rows in progress is the only one, even if a transaction has ended meanwhile.
     OneLook,
-    /// Goes on if the row that was seen is gone, without a look at those behind it.
+    /// Goes on if the row that was found is gone, without a search for those behind it.
     GoneIsNone,
     /// An update of the key claims nothing.
     RenamesUnclaimed,
@@ -48,7 +48,7 @@ mutants! {
     KindsMixed,
     /// Links to a row in progress.
     LinksInProgress,
-    /// The claim of a row that is linked ends with the look.
+    /// The claim of a row that is linked ends with the search.
     LinkedUnclaimed,
 }
 
@@ -74,7 +74,7 @@ pub fn each(rows: Rows) -> impl Iterator<Item = u8> {
 pub enum Op {
     Insert(u8),
     Delete(u8),
-    /// The row of an older version gets a new one.
+    /// Replaces the version `old` of a row by `new`.
     Update {
         old: u8,
         new: u8,
@@ -84,31 +84,31 @@ pub enum Op {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Of columns that the trigger does not look at.
+    /// Of columns that the trigger does not read.
     Other,
     Key,
     Text,
 }
 
-/// Writers of one scenario. Versions of a row are rows here.
+/// The writers and rows of one scenario. Each version of a row is a row here.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     pub mutant: Option<Mutant>,
     pub programs: Vec<Vec<Op>>,
-    /// Who writes a row; `NOBODY` if it is there from the beginning.
+    /// The writer of each row. `NOBODY` if it exists from the start.
     pub owner: Vec<u8>,
-    /// What is near each row by each of the triggers.
+    /// The rows near each row, for each of the triggers.
     pub near: Vec<[Rows; 2]>,
-    /// What has a row's unique key.
+    /// The rows with the same unique key as each row.
     pub same: Vec<Rows>,
     pub triggers: u8,
-    /// What a later BEFORE trigger of a row inserts.
+    /// The row that a later BEFORE trigger of each row inserts, or `NOBODY`.
     pub inside: Vec<u8>,
     /// Rows for which the trigger does not fire.
     pub unwatched: Rows,
-    /// Who says ON CONFLICT DO NOTHING.
+    /// The writers that say ON CONFLICT DO NOTHING, a bit each.
     pub on_conflict: u8,
-    /// Rows are linked, not skipped.
+    /// Duplicates are linked, not skipped.
     pub links: bool,
 }
 
@@ -116,7 +116,7 @@ pub struct Claims {
 pub struct State {
     pub writers: Vec<Writer>,
     pub rows: Vec<Row>,
-    /// In the order in which they were published.
+    /// In the order of publication.
     pub claims: Vec<Claim>,
 }
 
@@ -124,7 +124,7 @@ pub struct State {
 pub struct Writer {
     pub status: Status,
     pub next: u8,
-    /// The rows in hand, that of the innermost statement last.
+    /// The rows in hand. That of the innermost statement is the last.
     pub frames: Vec<Frame>,
 }
 
@@ -144,12 +144,12 @@ pub struct Claim {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Row {
     pub stored: Stored,
-    /// Inserted on trial, and not confirmed yet.
+    /// Inserted speculatively, for ON CONFLICT, and not confirmed yet.
     pub is_trial: bool,
-    /// Who deletes it, or has locked it to do so, and one more; 0: nobody.
+    /// The writer that deletes it, or has locked it to do so, plus one. 0: none.
     pub changed_by: u8,
     pub is_deleted: bool,
-    /// The row that it is linked to, and one more; 0: none.
+    /// The row that it is linked to, plus one. 0: none.
     pub link: u8,
     /// The near rows that were in the index before it, if rows are linked.
     pub before: Rows,
@@ -163,66 +163,66 @@ pub enum Stored {
     Heap,
     /// Also in the unique index.
     Key,
-    /// Also in ours.
+    /// Also in the extension's index.
     Index,
 }
 
-/// A row in hand.
+/// A row in hand: its writer is inserting, updating or deleting it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub row: u8,
-    /// Which of the triggers has its turn.
+    /// The trigger that runs for it.
     pub trigger: u8,
     pub at: At,
-    /// What the look has still to read.
+    /// The rows that the search has still to read.
     pub rest: Rows,
     pub seen: Seen,
     /// Whether a transaction has ended since the claim was published.
     pub has_ended: bool,
-    /// A conflict was found after an entry on trial.
+    /// A conflict was found after the speculative insertion.
     pub conflict: bool,
     pub wait: Option<Wait>,
 }
 
-/// Where a row in hand is.
+/// The next action for a row in hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum At {
-    /// Before an UPDATE or DELETE: it locks the old version.
+    /// Before an UPDATE or DELETE: lock the old version.
     Old,
-    /// The trigger publishes a claim.
+    /// The trigger publishes its claim.
     Claim,
-    /// It looks at rows in progress,
+    /// The trigger searches for rows in progress.
     Look,
-    /// and with a snapshot.
+    /// The trigger searches with a snapshot.
     Snapshot,
-    /// It has found a row in progress, or withdraws for another reason,
+    /// The trigger withdraws its claim, since it found a row in progress or for another reason.
     Withdraw,
-    /// and waits, to begin again.
+    /// The trigger waits, to begin again.
     Wait,
     Skip,
-    /// Later triggers,
+    /// Later triggers run.
     Later,
-    /// and the same after a statement inside.
+    /// Later triggers run, after a nested statement.
     Inside,
-    /// ON CONFLICT looks at the unique index.
+    /// ON CONFLICT searches the unique index.
     Check,
     Heap,
     Unique,
     /// Waits in the unique index.
     UniqueWait,
-    /// It is in our index, which ends its claims.
+    /// The row is in our index, which ends its claims.
     Entered,
-    /// On trial in all indexes.
+    /// The row is in all indexes, speculatively.
     Trial,
-    /// Of mutants: a ticket is drawn; claims were looked at; published, not looked; published, not
-    /// locked.
+    /// The rest are of mutants: a ticket is drawn; claims were read, but none published; published
+    /// before reading; published before locking.
     Drawn,
     Looked,
     Published,
     Unlocked,
 }
 
-/// What a look has found, the best of it.
+/// What a search has found: a row that is there, or else one in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Seen {
     None,
@@ -234,9 +234,9 @@ pub enum Seen {
 pub enum Wait {
     /// Until a claim has ended.
     Claim(u8, u8),
-    /// Until the writer has ended, for what it does to the row.
+    /// Until the writer that changes a row has ended.
     Writer(u8, u8),
-    /// Until a row on trial is confirmed or taken back.
+    /// Until a speculative row is confirmed or taken back.
     Trial(u8),
     /// Until a session has no claims.
     Session(u8),
@@ -255,7 +255,7 @@ impl Frame {
         self.at = if near == 0 { At::Later } else { At::Look };
     }
 
-    /// Whether the look of one of the triggers is over, and the row may be stored.
+    /// Whether the search of a trigger is over, so that the row may be stored.
     pub fn is_on_its_way(&self, trigger: u8) -> bool {
         use At::{Check, Entered, Heap, Inside, Later, Trial, Unique, UniqueWait};
         self.trigger > trigger
@@ -271,7 +271,7 @@ impl State {
         self.claims.iter().any(|claim| claim.row == row)
     }
 
-    /// Ends what somebody may wait for.
+    /// Ends the waits for which `ended` holds.
     pub fn end_waits(&mut self, ended: impl Fn(Wait) -> bool) {
         for frame in self.writers.iter_mut().flat_map(|writer| &mut writer.frames) {
             if frame.wait.is_some_and(&ended) {
@@ -292,7 +292,7 @@ impl State {
         });
     }
 
-    /// Takes a row back, and what was inserted inside.
+    /// Takes a row back, and the row that a nested statement inserted.
     pub fn take_back(&mut self, of: &Claims, row: u8) {
         self.take_back_one(row);
         match of.inside[row as usize] {
@@ -316,7 +316,7 @@ impl Claims {
         state.writers.get(owner as usize).map_or(Status::Committed, |writer| writer.status)
     }
 
-    /// Whether a row is in our index, and committed or of this writer.
+    /// Whether a row is in our index, and committed or of this writer, which has not deleted it.
     pub fn is_there(&self, state: &State, row: u8, writer: u8) -> bool {
         let Row { stored, is_deleted, changed_by, .. } = state.rows[row as usize];
         let is_known =
@@ -324,12 +324,12 @@ impl Claims {
         stored == Stored::Index && is_known && !(is_deleted && changed_by == writer + 1)
     }
 
-    /// What is near by any of the triggers.
+    /// The rows near a row for any of the triggers.
     pub fn near_by_any(&self, row: u8) -> Rows {
         self.near[row as usize][0] | self.near[row as usize][1]
     }
 
-    /// What is wrong once a writer has committed.
+    /// The rule that the rows break after a transaction has ended, if any.
     pub fn judge(&self, state: &State) -> Option<&'static str> {
         let is_kept = |row: u8| {
             state.rows[row as usize].stored == Stored::Index

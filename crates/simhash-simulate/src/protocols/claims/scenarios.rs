@@ -1,9 +1,9 @@
-//! Who writes what, and what is near.
+//! The scenarios: which writers write which rows, and which rows are near.
 
 use super::model::{Change, Claims, Mutant, Op, Rows};
 use crate::protocols::explore::NOBODY;
 
-/// Scenarios, small ones first: all, or of large ones every so many.
+/// All scenarios, small ones first, or only one in `SAMPLED` of the large ones.
 pub fn scenarios(mutant: Option<Mutant>, is_whole: bool) -> Vec<Claims> {
     let families =
         [inserts(), keys(), on_conflict(), inside(), deletions(), updates(), triggers(), links()];
@@ -15,14 +15,14 @@ pub fn scenarios(mutant: Option<Mutant>, is_whole: bool) -> Vec<Claims> {
     all
 }
 
-/// Of large scenarios one in so many is explored every day.
+/// An everyday run explores one large scenario in this many.
 const SAMPLED: usize = 3;
 
 /// Pairs of rows.
 type Pairs<'a> = &'a [(u8, u8)];
 
 impl Claims {
-    /// Nothing is near, and all rows that nobody inserts are there before.
+    /// A scenario without near rows. The rows that no writer inserts exist from the start.
     fn of(programs: &[&[Op]], rows: u8) -> Self {
         let mut owner = vec![NOBODY; rows as usize];
         for (writer, program) in (0..).zip(programs) {
@@ -43,7 +43,7 @@ impl Claims {
         }
     }
 
-    /// Writers that insert so many rows each, one after the other.
+    /// Writers that each insert this many rows, one after the other.
     fn inserts(sizes: &[u8]) -> Self {
         let mut first = 0;
         let mut programs = Vec::new();
@@ -63,7 +63,7 @@ impl Claims {
         self
     }
 
-    /// A later trigger of the first inserts the second, for the same writer.
+    /// A later trigger of row `outer` inserts row `inner`, for the same writer.
     fn nested(mut self, outer: u8, inner: u8) -> Self {
         self.inside[outer as usize] = inner;
         self.owner[inner as usize] = self.owner[outer as usize];
@@ -75,8 +75,8 @@ impl Claims {
         self
     }
 
-    /// The same with every relation that says by one of the triggers which rows are near.
-    /// Versions of a row whose text stays are near the same rows.
+    /// The same scenario with every possible relation of near rows for one of the triggers.
+    /// Versions of a row with the same text are near the same rows.
     fn every_near(self, trigger: usize) -> Vec<Self> {
         let mut twin: Vec<u8> = (0..self.owner.len() as u8).collect();
         for op in self.programs.iter().flatten() {
@@ -92,7 +92,7 @@ impl Claims {
         let pairs: Vec<(u8, u8)> = (0..rows)
             .flat_map(|a| (a + 1..rows).map(move |b| (a, b)))
             .filter(|&(a, b)| first(a) && first(b))
-            // Rows that are there before are not near each other.
+            // Rows that exist from the start are not near each other.
             .filter(|&(a, b)| self.owner[a as usize] != NOBODY || self.owner[b as usize] != NOBODY)
             .collect();
         let with = |bits: u32| {

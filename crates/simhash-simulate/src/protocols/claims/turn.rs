@@ -1,4 +1,4 @@
-//! What one writer can do in a state.
+//! The steps that one writer can take in a state.
 
 use super::model::{
     At, Change, Claim, Claims, DANGLING, FAR_DEADLOCK, FOR_NOTHING, Frame, Mutant, Op, Row, Rows,
@@ -23,7 +23,7 @@ impl<'a> Turn<'a> {
         if writer.status != Status::Running {
             return;
         }
-        // Claims of rows that are in no hand any more: the statement goes on, or ends.
+        // The claim of a row that is no longer in hand ends when the statement goes on or ends.
         let is_between = writer.frames.last().is_none_or(|frame| frame.at == At::Inside);
         let is_left = |claim: &&Claim| {
             self.is_own(claim.row) && writer.frames.iter().all(|frame| frame.row != claim.row)
@@ -74,7 +74,7 @@ impl<'a> Turn<'a> {
         self.steps.push(Step { event, state, fault });
     }
 
-    /// A step that changes the row in hand, and what it is at.
+    /// A step after which the row in hand has this frame.
     fn go(&mut self, says: &'static str, frame: Frame) {
         self.go_with(says, frame, NOBODY, |_| {});
     }
@@ -93,7 +93,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// A step after which the row is in hand no longer.
+    /// A step after which the row is no longer in hand.
     fn finish(&mut self, says: &'static str, row: u8, change: impl FnOnce(&mut State)) {
         let i = self.i as usize;
         self.step(says, [row, NOBODY], |state| {
@@ -195,7 +195,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// An UPDATE or DELETE waits for whoever changes the row. If it is gone there is nothing to do.
+    /// An UPDATE or DELETE waits for the writer that changes the row. If the row is gone, it does
+    /// nothing.
     fn lock_old(&mut self, frame: Frame) {
         let (old, change) = match self.op() {
             Op::Update { old, change, .. } => (old, Some(change)),
@@ -254,8 +255,8 @@ impl<'a> Turn<'a> {
         self.of.on_conflict >> self.i & 1 == 1 && self.old(row).is_none()
     }
 
-    /// What a trigger compares a row with. A row with the same key is the same row to an INSERT,
-    /// and so is its own older version to an UPDATE.
+    /// The rows with which a trigger compares a row. An INSERT leaves out rows with the same key,
+    /// and an UPDATE the older version of its row.
     fn sought(&self, frame: Frame) -> Rows {
         let near = self.of.near[frame.row as usize][frame.trigger as usize];
         match self.old(frame.row) {
@@ -269,7 +270,7 @@ impl<'a> Turn<'a> {
         let near = self.of.near[row as usize][trigger as usize];
         let is_near = |claim: &&Claim| match claim.trigger == trigger {
             true => has(near, claim.row),
-            // Of different triggers nothing is known.
+            // Claims of different triggers say nothing about each other.
             false => self.is(Mutant::KindsMixed) && claim.row != row,
         };
         let is_hidden = |row: u8| {
@@ -279,7 +280,7 @@ impl<'a> Turn<'a> {
         self.state.claims.iter().filter(is_near).copied().filter(|c| !is_hidden(c.row)).collect()
     }
 
-    /// In one hold of the lock: looks at all claims, and publishes one if none is near.
+    /// In one hold of the lock: reads all claims, and publishes one if none is near.
     fn claim(&mut self, frame: Frame) {
         let Frame { row, trigger, .. } = frame;
         let (of, own) = (self.of, Claim { row, trigger });
@@ -330,7 +331,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// Of a ticket that was drawn before, only earlier ones matter.
+    /// If the ticket was drawn before, only claims with earlier tickets matter.
     fn before(&self, frame: Frame, mut others: Vec<Claim>) -> Vec<Claim> {
         if frame.at == At::Drawn {
             let own = Claim { row: frame.row, trigger: frame.trigger };
@@ -340,7 +341,8 @@ impl<'a> Turn<'a> {
         others
     }
 
-    /// One of the near claims, which are in no order, is waited for.
+    /// Adds the step that waits for one of the near claims. They are in no order, so each has such
+    /// a step.
     fn wait_for(&mut self, frame: Frame, other: Claim) {
         let Frame { row, trigger, .. } = frame;
         let (of, own) = (self.of, Claim { row, trigger });
@@ -365,7 +367,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A frame that begins to look. An update of the key claims its row, and looks at nothing.
+    /// A frame at the start of a search. An update of the key claims its row, but searches nothing.
     fn looking(&self, mut frame: Frame) -> Frame {
         let is_renamed = matches!(self.op(), Op::Update { change: Change::Key, .. });
         let is_renamed = is_renamed && self.old(frame.row).is_some();
@@ -377,7 +379,7 @@ impl<'a> Turn<'a> {
         frame
     }
 
-    /// The trigger lets the row pass: the next one has its turn.
+    /// The trigger lets the row pass, and the next one runs.
     fn looked(&self, frame: Frame) -> Frame {
         let (trigger, at) = match frame.trigger + 1 < self.of.triggers {
             true => (frame.trigger + 1, At::Claim),
@@ -409,7 +411,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Reads one of the near rows, in any order, while others go on.
+    /// Reads one of the near rows, in any order. Other writers may take steps between two reads.
     fn look(&mut self, frame: Frame) {
         for other in each(frame.rest) {
             let Row { stored, is_trial, is_deleted, changed_by, .. } = self.row(other);
@@ -440,7 +442,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// What comes after a look at rows in progress.
+    /// The frame after a search for rows in progress.
     fn decide(&self, frame: Frame) -> Frame {
         match frame.seen {
             Seen::Busy(wait) => Frame { at: At::Withdraw, wait: Some(wait), ..frame },
@@ -478,11 +480,11 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A claim is up during no wait of its trigger.
+    /// Withdraws the claim: no claim is published while its trigger waits.
     fn withdraw(&mut self, frame: Frame) {
         let Frame { row, trigger, wait, .. } = frame;
         let of = self.of;
-        // What has ended meanwhile is waited for no longer.
+        // A wait for something that has ended meanwhile is over.
         let is_over = match wait {
             None => true,
             Some(Wait::Writer(writer, other)) => {
@@ -549,7 +551,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Rows with the same key: `Some(None)` if one is there to stay, or what to wait for.
+    /// A conflict with rows of the same key. `Some(None)` if one is there to stay, `Some(Some(_))`
+    /// with the wait for one that may not be.
     fn conflict(&self, row: u8, least: Stored) -> Option<Option<Wait>> {
         let mut wait = None;
         for other in each(self.of.same[row as usize]) {
@@ -617,7 +620,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The row comes into our index.
+    /// Puts the row into our index.
     fn enter(&mut self, frame: Frame, at: At) {
         let row = frame.row;
         let (of, on_trial) = (self.of, self.is_on_trial(row));
@@ -699,7 +702,7 @@ impl<'a> Turn<'a> {
         frame.wait.filter(|&wait| waits && wait != Wait::Over)
     }
 
-    /// Who is waited for.
+    /// The writer that a wait is for.
     fn awaited(&self, wait: Wait) -> u8 {
         match wait {
             Wait::Claim(row, _) | Wait::Trial(row) => self.of.owner[row as usize],
@@ -730,7 +733,7 @@ impl<'a> Turn<'a> {
         self.leave("is cancelled", Status::Aborted, None);
     }
 
-    /// Whether a writer has reason to wait.
+    /// Whether the writer's wait is one that a deadlock may contain.
     fn is_due(&self, writer: u8) -> bool {
         let (of, state) = (self.of, self.state);
         let Some(wait) = self.waits_for(writer) else { return true };
@@ -756,7 +759,8 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// A transaction, or a part of one, has ended: what others count is another number.
+/// Records in searches under way that a transaction or subtransaction has ended: they may have
+/// missed its rows.
 fn note_end(state: &mut State) {
     for frame in state.writers.iter_mut().flat_map(|writer| &mut writer.frames) {
         frame.has_ended |= matches!(frame.at, At::Look | At::Snapshot);

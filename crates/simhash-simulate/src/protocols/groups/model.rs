@@ -1,4 +1,4 @@
-//! What groups are made of: writers, rows, locks.
+//! The state of the model of groups: writers, rows and locks.
 
 use crate::protocols::explore::NOBODY;
 use crate::protocols::mutants::mutants;
@@ -6,41 +6,42 @@ use crate::protocols::mutants::mutants;
 mutants! {
     /// The younger of two writers keeps its own gate while it waits.
     GateKept,
-    /// Nobody gives way.
+    /// No writer gives way.
     NobodyYields,
-    /// Gives way only if who holds the gate is older, though somebody older may wait for it.
+    /// Gives way only if the gate's holder is older, not if only the writer is whose gate it is.
     YieldsToHolder,
-    /// Looks before it has its gate, and passes rows in progress by without keeping their writer's.
+    /// Searches before it has its gate, and passes rows in progress without keeping their writer's
+    /// gate.
     GateLate,
     /// An update opens no gate.
     UpdateUngated,
-    /// No look at rows in progress.
+    /// No search for rows in progress.
     Blind,
-    /// The look at rows in progress is the only one, whoever has ended meanwhile.
+    /// The search for rows in progress is the only one, even if a transaction has ended meanwhile.
     OneLook,
-    /// What the look at rows in progress relied on may be gone.
+    /// The rows that the search for rows in progress relied on may be gone.
     ReliedForgotten,
-    /// Who joins a group does not lock its id.
+    /// A writer that joins a group does not lock its id.
     JoinUnlocked,
-    /// Who joins a group locks the row that he is near, not the group's id.
+    /// A writer that joins a group locks the near row, not the group's id.
     JoinLocksRow,
-    /// Who connects groups does not lock the ids that end.
+    /// A writer that merges groups does not lock the ids that end.
     MergeUnlocked,
-    /// Who connects groups shares the ids that end.
+    /// A writer that merges groups shares the locks of the ids that end.
     MergeShares,
     /// Groups that may have come apart are not locked.
     ApartUnlocked,
-    /// Groups that something else holds together are not locked.
+    /// Groups that another row holds together are not locked.
     BridgedUnlocked,
     /// The id of a group that its rows leave is not locked.
     LeftUnlocked,
-    /// No second look once the ids are locked.
+    /// No second search once the ids are locked.
     NoSecondLook,
-    /// A second look only if a lock of an id had to be waited for.
+    /// A second search only if the writer had to wait for the lock of an id.
     LooksIfWaited,
-    /// Rows are told without a look at whether they are where they were.
+    /// Rows are assigned ids without a check that they have not changed.
     ToldUnheld,
-    /// Who misses locks of ids takes these while it has others.
+    /// A writer that lacks locks of ids takes them while it has others.
     OutOfOrder,
 }
 
@@ -67,18 +68,18 @@ pub enum Statement {
     Update(u8, u8),
 }
 
-/// Writers of one scenario.
+/// The writers and rows of one scenario.
 #[derive(Clone, Debug)]
 pub struct Groups {
     pub mutant: Option<Mutant>,
     pub programs: Vec<Vec<Statement>>,
-    /// Where each row is, or comes to.
+    /// The place at which each row is, or is inserted.
     pub places: Vec<u8>,
-    /// The rows that are there before.
+    /// The rows that exist from the start.
     pub old: Set,
     /// What is near each place; a place is near itself.
     pub near: Vec<Set>,
-    /// Ids are told apart by so many locks.
+    /// The number of locks for ids. Ids whose locks are the same share a bucket.
     pub buckets: u8,
 }
 
@@ -88,7 +89,7 @@ pub struct State {
     pub rows: Vec<Row>,
     /// Each writer's gate.
     pub gates: Vec<Gate>,
-    /// Those of the ids.
+    /// The locks of ids, by bucket.
     pub locks: Vec<Lock>,
 }
 
@@ -97,52 +98,53 @@ pub struct Writer {
     pub is_running: bool,
     pub statement: u8,
     pub at: At,
-    /// A statement of this transaction has looked before: it cannot give way.
+    /// An earlier statement of this transaction has searched, so the writer cannot give way.
     pub has_looked: bool,
     /// Whether a transaction has ended since the latest look began.
     pub has_ended: bool,
-    /// Whether the look at rows in progress is all there is to know.
+    /// Whether the search for rows in progress suffices, if no transaction ends.
     pub is_all: bool,
-    /// The places that it has relied on, if there was such a look.
+    /// The places of rows that the search for rows in progress relied on, if there was one.
     pub relied: Option<Set>,
-    /// Of `OneLook`: what it has found.
+    /// The rows that it found, for the mutant `OneLook`.
     pub found: Set,
     /// The ids and places that the statement's rows have left.
     pub left: Vec<(u8, u8)>,
-    /// The locks of ids that the statement has taken, and those that earlier ones have.
+    /// The locks of ids that the statement has taken, and those of earlier statements.
     pub shared: Set,
     pub alone: Set,
     pub kept_shared: Set,
     pub kept_alone: Set,
 }
 
-/// Where a writer is.
+/// A writer's next action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     /// Between statements.
     Idle,
-    /// Writes these rows,
+    /// Writes these rows.
     Rows(Set),
-    /// opens its gate,
+    /// Opens its gate.
     Gate,
-    /// and looks at rows in progress near its places, in one of the orders in which an index may
-    /// have them, and so far. It has seen rows of these writers, and at these places live ones.
+    /// Searches for rows in progress near the places of `sought`, in one of the orders in which an
+    /// index may return rows, from position `next` on. `strangers` are the writers of the rows in
+    /// progress that it has found, and `live` the places of the live rows.
     Dirty { sought: Set, order: u8, next: u8, strangers: Set, live: Set },
-    /// Has still to deal with these writers: takes the gate of the first,
+    /// Deals with these writers in turn: takes the gate of the first.
     Pass(Set),
-    /// or waits for it,
+    /// Waits for the gate of the first of these writers.
     Block(Set),
-    /// or has given all gates up before it waits for that one.
+    /// Has released all gates, and waits for this one.
     GiveWay(u8),
-    /// Looks with a snapshot.
+    /// Searches with a snapshot.
     Look,
-    /// Takes locks of ids, shared or alone. Whether it has waited for one, for a mutant.
+    /// Takes locks of ids, shared or exclusive. `has_waited`, for a mutant: it has waited for one.
     Ids { shared: Set, alone: Set, told: Vec<Told>, has_waited: bool },
-    /// Holds the rows that are to be told, from one on.
+    /// Locks the rows that are to be assigned ids, from `next` on.
     Hold { next: u8, told: Vec<Told> },
 }
 
-/// A row as it was found, and the id that it is to have.
+/// A row as the search found it, and the id that it is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Told {
     pub row: u8,
@@ -155,20 +157,20 @@ pub struct Version {
     pub place: u8,
     /// `NOBODY`: none.
     pub id: u8,
-    /// Whether it lies before or behind the version that it follows, to whom reads an index.
+    /// One of two sides: where a scan of the index finds it, relative to the version before it.
     pub slot: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     pub committed: Option<Version>,
-    /// Who has locked it; `NOBODY`: nobody.
+    /// The writer that has locked it, or `NOBODY`.
     pub holder: u8,
-    /// What that one makes of it, if it changes it: `Some(None)` if it is deleted.
+    /// The holder's version of the row, if it changes the row. `Some(None)` if it deletes it.
     pub pending: Option<Option<Version>>,
 }
 
-/// A lock that is given to those who wait for it in the order in which they came.
+/// A lock that waiters get in the order in which they began to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gate {
     pub holder: u8,
@@ -188,7 +190,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Who keeps a writer from it.
+    /// The other writers whose locks conflict with this request.
     pub fn others(self, writer: u8, is_alone: bool) -> Set {
         let alone = if self.alone == NOBODY { 0 } else { 1 << self.alone };
         let all = if is_alone { self.shared | alone } else { alone };
@@ -197,7 +199,7 @@ impl Lock {
 }
 
 impl Row {
-    /// What a snapshot of a writer shows.
+    /// The version that a snapshot of this writer sees.
     pub fn seen_by(&self, writer: u8) -> Option<Version> {
         match self.pending {
             Some(pending) if self.holder == writer => pending,
@@ -207,7 +209,7 @@ impl Row {
 }
 
 impl State {
-    /// A statement gives back the locks of ids that it has taken.
+    /// Releases the locks of ids that the statement has taken.
     pub fn give_back_ids(&mut self, writer: u8) {
         let its = &mut self.writers[writer as usize];
         for bucket in each(std::mem::take(&mut its.shared) & !its.kept_shared) {
@@ -228,12 +230,12 @@ impl Groups {
         has(self.near[a as usize], b)
     }
 
-    /// Of each of these places the least one that it is connected with.
+    /// For each of these places, the least place that it is connected with.
     pub fn components(&self, places: Set) -> Vec<u8> {
         connected(&self.near, places)
     }
 
-    /// What is wrong with the ids of committed rows.
+    /// The rule that the ids of committed rows break, if any.
     pub fn judge(&self, state: &State) -> Option<&'static str> {
         let rows: Vec<Version> = state.rows.iter().filter_map(|row| row.committed).collect();
         let places = rows.iter().fold(0, |set, row| set | 1 << row.place);
@@ -256,8 +258,8 @@ impl Groups {
         self.programs.iter().all(is_one)
     }
 
-    /// Whether no row that one writer has to do with is connected with one of the other, by all
-    /// rows that there ever were, wherever they were.
+    /// Whether no row of one writer's statements is connected with one of the other's, by any rows
+    /// that ever existed, at any of their places.
     pub fn are_strangers(&self, state: &State, a: u8, b: u8) -> bool {
         let of = |writer: u8| {
             let program = &self.programs[writer as usize];
@@ -294,7 +296,7 @@ impl Groups {
     }
 }
 
-/// Of each of these places the least one that it is connected with.
+/// For each of these places, the least place that it is connected with.
 pub fn connected(near: &[Set], places: Set) -> Vec<u8> {
     let mut least: Vec<u8> = (0..near.len() as u8).collect();
     for _ in each(places) {

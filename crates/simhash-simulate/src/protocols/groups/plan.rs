@@ -1,22 +1,22 @@
-//! What a look with a snapshot says is to be done: which ids all depends on, and which rows are
-//! told another id.
+//! What a search with a snapshot leads to: which ids must be locked, and which rows are assigned
+//! another id.
 
 use super::model::{Groups, Mutant, Row, Set, State, Statement, Told, Version, each, has};
 use crate::protocols::explore::NOBODY;
 
-/// What becomes of groups.
+/// The locks and assignments that a statement needs.
 pub struct Plan {
-    /// The ids whose locks are shared, or had alone.
+    /// The ids to lock, shared and exclusively.
     pub joined: Set,
     pub changed: Set,
     pub told: Vec<Told>,
-    /// At which places near the statement's rows there are others. (An index that shows a row with
-    /// the same before the others ends the look there. What is relied on is fewer places then, and
-    /// rows in progress are looked at once more.)
+    /// The places near the statement's rows at which there are others. (If an index returns a row
+    /// at the same place before the others, the search ends there. Then fewer places are relied on,
+    /// and rows in progress are searched for once more.)
     pub relied: Set,
 }
 
-/// Rows, and the groups by whose ids live rows stand for others.
+/// Connected rows. Live rows stand for the other rows of their groups.
 #[derive(Clone, Copy, Default)]
 struct Party {
     fresh: Set,
@@ -34,7 +34,7 @@ struct Looker<'a> {
     former: Set,
 }
 
-/// What a writer's statement has to do, as its snapshot shows it now.
+/// The plan of a writer's statement, as its snapshot sees the rows now.
 pub fn plan(of: &Groups, state: &State, writer: u8, statement: &Statement) -> Plan {
     let its = &state.writers[writer as usize];
     let hidden = |row: u8| of.mutant == Some(Mutant::OneLook) && its.is_all && !has(its.found, row);
@@ -86,7 +86,7 @@ impl Looker<'_> {
                 .collect();
             let ids = near.iter().fold(0, |set, row| set | 1 << row.id);
             all |= ids;
-            // A row that is where the other one was is near all that it was near. But it may be all
+            // A row at the place that was left is near the same rows. But it may be the only one
             // that is left.
             if near.len() < 2 || near.iter().all(|row| row.place != place) {
                 apart |= ids;
@@ -95,8 +95,9 @@ impl Looker<'_> {
         (apart, all)
     }
 
-    /// Connects fresh rows with what is near them. Of live rows at one place one is enough, and of
-    /// all if it is where the fresh row is. And the places near fresh rows where there are others.
+    /// Connects fresh rows with the rows near them. One live row at each place is enough, and one
+    /// at the fresh row's own place is enough for all places. Also returns the places near fresh
+    /// rows at which there are others.
     fn parties(&self) -> (Vec<Party>, Set) {
         let fresh = self.own | self.former;
         let (mut parties, mut relied): (Vec<Party>, Set) = (Vec::new(), 0);
@@ -140,7 +141,7 @@ impl Looker<'_> {
         (parties, relied)
     }
 
-    /// Names the parties: see names.rs.
+    /// Assigns ids to the parties, as assign.rs does.
     fn name(&self, (mut parties, relied): (Vec<Party>, Set)) -> Plan {
         let mut told = Vec::new();
         let mut tell = |row: u8, id: u8| {
@@ -167,7 +168,7 @@ impl Looker<'_> {
             let key = || each(rows & !taken).next().or(each(rows).next());
             let id = party.id.or_else(key).expect("a party has rows");
             each(rows).for_each(|row| tell(row, id));
-            // The key of a row without near ones stands for its id.
+            // The lock of a lone row, which has no id, is that of its key.
             changed |= each(party.live)
                 .filter(|&row| self.row(row).id == NOBODY)
                 .fold(0, |set: Set, row| set | 1 << row);
@@ -192,8 +193,9 @@ impl Looker<'_> {
         Plan { joined, changed, told, relied }
     }
 
-    /// Each group that may have come apart leaves its id to one party: that with the row of that
-    /// key, or with the oldest row. Rows that were changed count only beside one that was not.
+    /// Each group that may have come apart leaves its id to one party: the one with the row of that
+    /// key, or else with the oldest row. The party must have a row that the statement has not
+    /// changed. Beside such a row, changed rows count too.
     fn inherit(&self, parties: &mut [Party]) {
         for party in parties.iter_mut() {
             party.id = each(party.groups).next();

@@ -1,9 +1,9 @@
-//! Who writes what, and what is near.
+//! The scenarios: which writers write which rows, and which places are near.
 
 use super::model::Statement::{self, Delete, Insert, Update};
 use super::model::{Groups, Mutant, Set};
 
-/// Scenarios, small ones first: all, or of large ones every so many.
+/// All scenarios, small ones first, or only one in `SAMPLED` of the large ones.
 pub fn scenarios(mutant: Option<Mutant>, is_whole: bool) -> Vec<Groups> {
     let families = [inserts(), deletions(), updates(), buckets()];
     let is_large = |groups: &Groups| groups.programs.len() + groups.places.len() > 6;
@@ -16,16 +16,16 @@ pub fn scenarios(mutant: Option<Mutant>, is_whole: bool) -> Vec<Groups> {
     all
 }
 
-/// Of large scenarios one in so many is explored every day.
+/// An everyday run explores one large scenario in this many.
 const SAMPLED: usize = 20;
 
 impl Groups {
-    /// Each row at a place of its own, and nothing is near.
+    /// Each row is at a place of its own, and no places are near.
     fn of(old: u8, rows: u8, programs: &[&[Statement]]) -> Self {
         Self::at(&(0..rows).collect::<Vec<_>>(), old, programs)
     }
 
-    /// Rows at these places, of which so many are there before.
+    /// Rows at these places, of which the first `old` exist from the start.
     fn at(places: &[u8], old: u8, programs: &[&[Statement]]) -> Self {
         let moves = programs.iter().flat_map(|program| program.iter());
         let moves = moves.filter_map(|statement| match *statement {
@@ -51,7 +51,8 @@ impl Groups {
         self
     }
 
-    /// The same with every relation of places, or with those that connect all of them.
+    /// The same scenario with every possible relation of places, or only with those that connect
+    /// all.
     fn every_near(self, connected: bool) -> Vec<Self> {
         let count = self.near.len() as u8;
         let pairs: Vec<(u8, u8)> =
@@ -95,7 +96,7 @@ fn inserts() -> Vec<Groups> {
     all
 }
 
-/// Where rows are, how many are there before, and what writers do.
+/// The rows' places, how many rows exist from the start, and the writers' programs.
 type Copies<'a> = (&'a [u8], u8, &'a [&'a [Statement]]);
 
 /// Rows at one place.

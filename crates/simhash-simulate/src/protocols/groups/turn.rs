@@ -1,4 +1,4 @@
-//! What one writer can do in a state.
+//! The steps that one writer can take in a state.
 
 use super::model::{
     At, DEADLOCK, Gate, Groups, Mutant, STRANGERS, Set, State, Statement, Told, Version, Writer,
@@ -14,7 +14,8 @@ pub struct Turn<'a> {
     steps: &'a mut Vec<Step<State>>,
 }
 
-/// In how many orders an index may have rows. Of each, the place of a second version comes first.
+/// The number of orders in which an index may return rows. In each, slot 1 of a row precedes slot
+/// 0.
 const ORDERS: u8 = 2;
 
 impl<'a> Turn<'a> {
@@ -132,7 +133,7 @@ impl<'a> Turn<'a> {
         self.steps.push(Step { event, state, fault });
     }
 
-    /// Writes the first of the rows that are left to do.
+    /// Writes the first of the rows that the statement has still to write.
     fn write(&mut self, rows: Set) {
         let i = self.i;
         let row = each(rows).next().expect("there is one");
@@ -172,7 +173,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// Where the next version of a row is: on the other side of the one that is committed.
+    /// The slot of the next version of a row: the one that its committed version does not use.
     fn slot_after(&self, row: u8) -> u8 {
         self.state.rows[row as usize].committed.map_or(0, |committed| 1 - committed.slot)
     }
@@ -191,7 +192,7 @@ impl<'a> Turn<'a> {
         each(rows).filter(is_there).fold(0, |set, row| set | 1 << row)
     }
 
-    /// Whether somebody else has a writer's gate, and this one does not wait for it yet.
+    /// Whether another writer holds this gate, and the writer is not in its queue yet.
     fn must_queue(&self, of: u8) -> bool {
         let Gate { holder, queue } = &self.state.gates[of as usize];
         *holder != NOBODY && *holder != self.i && !queue.contains(&self.i)
@@ -218,7 +219,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A look at rows in progress, in each of the orders in which there may be what it reads.
+    /// The start of a search for rows in progress, in each of the orders.
     fn dirty(&self) -> impl Iterator<Item = At> + use<> {
         let places =
             each(self.own()).filter_map(|row| self.state.rows[row as usize].seen_by(self.i));
@@ -235,7 +236,7 @@ impl<'a> Turn<'a> {
         let place = each(sought).next().expect("there is one");
         let mut says = "looks on";
         let mut seen = NOBODY;
-        // What is never near needs no step.
+        // A row that can never be near needs no step.
         while next < 2 * rows && !self.may_be_near(self.item(order, next).0, place) {
             next += 1;
         }
@@ -284,7 +285,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// A row, and one of the two sides where its versions are, in one of the orders.
+    /// The row and the slot at a position of one of the orders.
     fn item(&self, order: u8, next: u8) -> (u8, u8) {
         let (row, slot) = (next / 2, next % 2);
         let last = self.state.rows.len() as u8 - 1;
@@ -337,13 +338,13 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// One more is passed by.
+    /// The change when the first of these writers has been passed.
     fn passed(&self, rest: Set) -> impl FnOnce(&mut Writer) + use<> {
         let rest = rest & (rest - 1);
         move |writer| writer.at = if rest == 0 { At::Look } else { At::Pass(rest) }
     }
 
-    /// What is read counts once no lock is missing.
+    /// Searches with a snapshot. The result counts once no lock is missing.
     fn look(&mut self) {
         let writer = self.writer();
         let is_fast = writer.is_all && (!writer.has_ended || self.is(Mutant::OneLook));
@@ -365,7 +366,7 @@ impl<'a> Turn<'a> {
         let is_missing = shared | alone != 0;
         let at = match is_missing {
             false => At::Hold { next: 0, told },
-            // They are taken in one order: who has some already gives them back first.
+            // Locks are taken in one order, so a writer that has some gives them back first.
             true if self.is(Mutant::OutOfOrder) => {
                 At::Ids { shared, alone, told, has_waited: false }
             }
@@ -416,7 +417,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// Keeps others from changing the rows that are to be told, and tells them.
+    /// Locks the next of the rows that are to be assigned ids. After the last, assigns them.
     fn hold(&mut self, next: usize, told: &[Told]) {
         let (i, own) = (self.i, self.own());
         let Some(&Told { row, version, .. }) = told.get(next) else { return self.tell(told) };
@@ -461,7 +462,7 @@ impl<'a> Turn<'a> {
         });
     }
 
-    /// Whom a writer waits for.
+    /// The writers that a writer waits for.
     fn awaited(&self, i: u8) -> Set {
         let state = self.state;
         let writer = &state.writers[i as usize];
