@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::random::Random;
 
-/// A seed for everything: samples, edits, resampling.
+/// The seed of all randomness: samples, edits, resamples.
 pub const SEED: u64 = 20_240_601;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Source {
     pub name: &'static str,
     pub language: Language,
     pub length: Length,
-    /// How many documents of it lie below evaluate/corpora. Where that is `None` the corpus is read
+    /// How many of its documents lie below evaluate/corpora. `None`: it is not shipped, and is read
     /// from the directory given, if it is there.
     pub shipped: Option<usize>,
     /// At most this many documents are tested.
@@ -93,8 +93,8 @@ fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>>, B
     Ok(BufReader::new(XzReader::new(BufReader::new(file), true)).lines())
 }
 
-/// Numbers of documents: groups of several documents first, then the others, each in random order.
-/// Prefixes that end with a group are samples.
+/// Numbers of documents, by group: groups of several documents first, then the others, each in
+/// random order.
 fn by_group(groups: &[u32], random: &mut Random) -> Vec<Vec<usize>> {
     let mut members: Vec<Vec<usize>> =
         vec![Vec::new(); groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0)];
@@ -118,8 +118,9 @@ fn take_groups(queue: &mut std::vec::IntoIter<Vec<usize>>, most: usize) -> Vec<u
 }
 
 /// Texts to test, and others to train models on. No group is in both. Groups of several documents
-/// are tested first, and whole. Of a group larger than [`LARGEST_GROUP`] only that many documents
-/// count: its pairs would outweigh all others. At least a quarter of the documents trains.
+/// are tested first, and whole. Of a group larger than [`LARGEST_GROUP`], only that many documents
+/// count: its pairs would outweigh all others. At least a quarter of the documents is left for
+/// training.
 #[derive(Debug)]
 pub struct Split {
     pub tested: Vec<Document>,
@@ -152,8 +153,7 @@ fn renumbered(documents: &[Document], numbers: &[usize]) -> Vec<Document> {
         .collect()
 }
 
-/// Writes a sample of at most `most` documents, in the order of the corpus, with everything their
-/// lines say.
+/// Writes a sample of at most `most` documents: their whole lines, in the order of the corpus.
 pub fn write_sample(from: &Path, to: &Path, most: usize) -> Result<usize, Box<dyn Error>> {
     let lines = lines(from)?.collect::<Result<Vec<String>, _>>()?;
     let groups: Vec<u32> = read(from)?.iter().map(|document| document.group).collect();
@@ -223,7 +223,7 @@ mod tests {
         let split = split(&documents(), 1000, 1000, 1);
         assert_eq!(split.tested.len() + split.training.len(), 120);
         assert!(split.training.len() >= 30);
-        // Of large groups, not of the documents as they come.
+        // The quarter is of the documents that count, not of all.
         let one_group: Vec<Document> = (0..100)
             .map(|i| Document { group: u32::from(i >= 90) * i, text: i.to_string() })
             .collect();

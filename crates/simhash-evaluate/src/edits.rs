@@ -2,16 +2,16 @@
 
 use crate::random::Random;
 
-/// What is done to a span of characters.
+/// An edit of a span of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edit {
-    /// Every character of it becomes one from anywhere in the donor text.
+    /// Replaces each character by one from anywhere in the donor text.
     Modify,
-    /// It goes.
+    /// Deletes the span.
     Delete,
-    /// It is put somewhere else.
+    /// Puts the span somewhere else.
     Move,
-    /// A span of the donor text of the same length takes its place.
+    /// Replaces the span by one of the same length from the donor text.
     Replace,
 }
 
@@ -20,12 +20,12 @@ pub const EDITS: [Edit; 4] = [Edit::Modify, Edit::Delete, Edit::Move, Edit::Repl
 /// The longest span that is edited at once.
 const LONGEST_SPAN: usize = 20;
 
-/// The number of characters that a share of `percent` of `length` is.
+/// The number of characters in `percent` of `length`.
 pub fn budget(length: usize, percent: u32) -> usize {
     length * percent as usize / 100
 }
 
-/// The text after edits, each of a kind drawn from `kinds`, of spans that have `budget(length,
+/// The text after edits, each of a kind drawn from `kinds`. Their spans have `budget(length,
 /// percent)` characters in all. New text comes from `donor`.
 pub fn edited(
     text: &str,
@@ -45,7 +45,7 @@ pub fn edited(
     characters.into_iter().collect()
 }
 
-/// The text after one edit, of a kind drawn from all, of one passage of a random length of at most
+/// The text after one edit of any kind, of one passage. Its length is random, at most
 /// `budget(length, percent)` characters.
 pub fn edited_passage(text: &str, percent: u32, donor: &str, random: &mut Random) -> String {
     let mut characters: Vec<char> = text.chars().collect();

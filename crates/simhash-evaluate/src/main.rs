@@ -1,13 +1,13 @@
-//! How well the methods find near-duplicates in labelled texts.
+//! Measures how well the methods find near-duplicates in labelled texts.
 //!
-//! `simhash-evaluate run ROOT [CORPORA]` measures the corpora below ROOT/evaluate/corpora, and in
-//! the directory CORPORA those that are not shipped. Results go to ROOT/docs/evaluation, from where
-//! the package `report` makes the page. `only EXPERIMENT ROOT [CORPORA]` runs one experiment.
-//! `large SETS ROOT [SET]...` measures the large sets in the directory SETS, which `evaluate/draw`
-//! makes.
-//! `sample FROM TO` draws what is shipped from full corpora. `tokenizers FILE` prints a table of
-//! tokenizers for the texts of one file. `steps FILE` prints a table of the steps of normalisation
-//! for one of the large sets, and `suggested FILE` a row of what is proposed for one.
+//! `simhash-evaluate run ROOT [CORPORA]` measures the corpora below ROOT/evaluate/corpora, and
+//! those that are not shipped in the directory CORPORA. It writes results to ROOT/docs/evaluation,
+//! from which the package `report` makes the page. `only EXPERIMENT ROOT [CORPORA]` runs one
+//! experiment. `large SETS ROOT [SET]...` measures the large sets in the directory SETS, which
+//! `evaluate/draw` makes.
+//! `sample FROM TO` draws the shipped samples from full corpora. `tokenizers FILE` prints a table
+//! of tokenizers for the texts of one file. For one of the large sets, `steps FILE` prints a table
+//! of the steps of normalisation, and `suggested FILE` a row about the similarity that is proposed.
 
 #![allow(clippy::disallowed_types, reason = "no server's memory depends on this program")]
 
@@ -29,7 +29,7 @@ use corpus::{Language, Length::*, SOURCES, Source};
 use experiments::{Prepared, angle, lexicons, settings, short, tokenizers, verified};
 use results::lines;
 
-/// What it is called, which corpora it is for, and what measures one of them.
+/// Its name, which corpora it is for, and what measures one of them.
 type Experiment =
     (&'static str, fn(&Source) -> bool, fn(&Prepared) -> serde_json::Result<Vec<String>>);
 

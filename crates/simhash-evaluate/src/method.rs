@@ -1,4 +1,4 @@
-//! The settings that are compared, and the fingerprints by them.
+//! The settings that are compared, and fingerprints made with them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use simhash_core::{Fingerprint, Simhasher};
 
 use crate::corpus::Document;
 
-/// What a text is cut into.
+/// How a text is cut into features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Features {
     pub tokenizer: Tokenizer,
@@ -62,7 +62,7 @@ impl Features {
         what + stop
     }
 
-    /// The statistics of texts cut this way.
+    /// The statistics of texts that are cut in this way.
     pub fn train(self, documents: &[Document]) -> Arc<Model> {
         let mut trainer = Trainer::new(&self.config()).expect("no model is needed to train one");
         for document in documents {
@@ -93,12 +93,12 @@ impl Method {
         Method { maker: Maker::Simhash, features, weight, position: Position::None, capped: false }
     }
 
-    /// One bit of each MinHash component.
+    /// One-bit MinHash: a bit of each MinHash component.
     pub const fn minhash(features: Features) -> Self {
         Method { maker: Maker::Minhash, ..Method::new(features, Weight::Uniform) }
     }
 
-    /// `simhash` as it is when nothing is configured.
+    /// The default configuration of `simhash`.
     pub fn default_of_simhash() -> Self {
         let config = Config::default();
         let features = Features {
@@ -158,7 +158,7 @@ impl Method {
     }
 }
 
-/// The Hamming distance. A text without a fingerprint is as far as possible from everything.
+/// The Hamming distance. A text without a fingerprint is at the greatest distance from all texts.
 pub fn apart<F: Fingerprint>(a: Option<F>, b: Option<F>) -> u32 {
     match (a, b) {
         (Some(a), Some(b)) => a.hamming(b),

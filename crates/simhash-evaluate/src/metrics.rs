@@ -1,18 +1,19 @@
-//! Precision, recall and F1 of "a pair within the distance is a duplicate", and how sure they are.
+//! Precision, recall and F1 of the rule "a pair within the distance is a duplicate", and their
+//! uncertainty.
 
 use rayon::prelude::*;
 
 use crate::random::Random;
 use crate::truth::{Truth, band};
 
-/// How a decision fared: pairs.
+/// How many pairs a decision gets right and wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Confusion {
-    /// Duplicates found.
+    /// Duplicates that are found.
     pub tp: f64,
-    /// Others taken for duplicates.
+    /// Other pairs that are taken for duplicates.
     pub fp: f64,
-    /// Duplicates missed.
+    /// Duplicates that are missed.
     pub fn_: f64,
 }
 
@@ -33,12 +34,12 @@ impl Confusion {
     }
 }
 
-/// The distances of all pairs that count.
+/// The distances of all pairs, by kind.
 #[derive(Debug, Default, Clone)]
 pub struct Distances {
-    /// Of the truth's pairs, in their order.
+    /// Of the truth's pairs, in the same order.
     pub duplicates: Vec<u32>,
-    /// The number of other pairs at every distance, and of pairs that count neither way.
+    /// The number of other pairs at each distance, and of pairs that count neither way.
     pub others: Vec<u64>,
     pub unlabelled: Vec<u64>,
     /// The nearest others, as documents and distance: all of them up to `near_to`.
@@ -46,7 +47,7 @@ pub struct Distances {
     near_to: Option<u32>,
 }
 
-/// More others than this are not told apart. A distance that takes as many is not interesting.
+/// The most other pairs that are kept singly. A distance that takes more is of no interest.
 const MOST_NEAR: usize = 20_000;
 
 impl Distances {
@@ -103,7 +104,7 @@ impl Distances {
         Distances { duplicates, others, unlabelled, near, near_to }
     }
 
-    /// At every distance, the number of duplicates of every band.
+    /// The number of duplicates of each band at each distance.
     pub fn by_band(&self, truth: &Truth) -> [Vec<u64>; 4] {
         let mut counts: [Vec<u64>; 4] = std::array::from_fn(|_| vec![0; self.others.len()]);
         for (pair, &distance) in truth.pairs.iter().zip(&self.duplicates) {
@@ -113,10 +114,10 @@ impl Distances {
     }
 }
 
-/// Which of the truth's pairs are to be found.
+/// Whether a pair of the truth with this similarity should be found.
 pub type Wanted = fn(f64) -> bool;
 
-/// Pairs of one group with a similarity of 0.5 and more: what a reader would call near-duplicates.
+/// Pairs of one group with a similarity of at least 0.5: a reader would call them near-duplicates.
 pub fn similar(similarity: f64) -> bool {
     band(similarity) < 3
 }
@@ -126,7 +127,7 @@ pub fn all(_: f64) -> bool {
     true
 }
 
-/// The decision at every distance from 0 to the width.
+/// The decision at each distance from 0 to the width.
 pub fn confusions(truth: &Truth, distances: &Distances, wanted: Wanted) -> Vec<Confusion> {
     let mut found = vec![0.0; distances.others.len()];
     let mut duplicates = 0.0;
@@ -149,7 +150,7 @@ pub fn confusions(truth: &Truth, distances: &Distances, wanted: Wanted) -> Vec<C
         .collect()
 }
 
-/// The distance of the greatest F1, the smallest of equals.
+/// The distance with the greatest F1, the smallest of equals.
 pub fn best(confusions: &[Confusion]) -> usize {
     (0..confusions.len())
         .rev()
@@ -157,8 +158,8 @@ pub fn best(confusions: &[Confusion]) -> usize {
         .unwrap_or(0)
 }
 
-/// The greatest distance at which at most `rate` of all other pairs are taken. `None` when 0 takes
-/// more, or when there are too few to tell, fewer than 1 / `rate`.
+/// The greatest distance at which at most `rate` of all other pairs are taken. `None` if distance 0
+/// takes more, or if there are fewer than 1 / `rate` other pairs, too few for an answer.
 pub fn at_rate(confusions: &[Confusion], rate: f64) -> Option<usize> {
     let others = confusions.last()?.fp;
     if others * rate < 1.0 {
@@ -167,8 +168,8 @@ pub fn at_rate(confusions: &[Confusion], rate: f64) -> Option<usize> {
     (0..confusions.len()).rev().find(|&distance| confusions[distance].fp <= rate * others)
 }
 
-/// How often every group is in each of the samples drawn from the groups with replacement (the
-/// bootstrap).
+/// How often each group is in each of the samples that are drawn from the groups with replacement
+/// (the bootstrap).
 #[derive(Debug)]
 pub struct Resamples(Vec<Vec<f64>>);
 
@@ -186,18 +187,18 @@ impl Resamples {
         Resamples(std::iter::repeat_with(sample).take(RESAMPLES).collect())
     }
 
-    /// These samples.
+    /// The resamples with these counts.
     #[cfg(test)]
     pub fn of(times: Vec<Vec<f64>>) -> Self {
         Resamples(times)
     }
 
-    /// How often every group is in each of the samples.
+    /// How often each group is in each of the samples.
     pub fn times(&self) -> &[Vec<f64>] {
         &self.0
     }
 
-    /// The decision at `distance` in every resample. Others beyond those told apart count once
+    /// The decision at `distance` in each resample. Other pairs that are not kept singly count once
     /// each.
     pub fn confusions(
         &self,

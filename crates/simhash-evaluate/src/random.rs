@@ -1,4 +1,4 @@
-//! Random numbers for samples, edits and resamples: the same on every machine.
+//! Random numbers for samples, edits and resamples, the same on every machine.
 
 use simhash_core::base::random::SplitMix64;
 

@@ -1,5 +1,5 @@
-//! Results as they are kept: one JSON file for each corpus and experiment, a row on each line, so
-//! that changes can be read.
+//! Results as they are stored: one JSON file for each corpus and experiment, with a row on each
+//! line, so that diffs are readable.
 
 use std::error::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::corpus::{Language, Length};
 
-/// What was measured on, and how large it was.
+/// The measured sample, and how large it is.
 #[derive(Debug, Serialize)]
 pub struct Sample {
     pub corpus: String,
@@ -24,15 +24,15 @@ pub struct Sample {
     pub trained: usize,
     /// The median text, in characters.
     pub median: usize,
-    /// Pairs of one group by [`crate::truth::BANDS`].
+    /// Pairs of one group, by [`crate::truth::BANDS`].
     pub pairs: [usize; 4],
     /// Pairs of different groups that count.
     pub others: u64,
-    /// Pairs of different groups that do not, being near-duplicates all the same.
+    /// Pairs of different groups that do not count, since they are near-duplicates nevertheless.
     pub unlabelled: usize,
 }
 
-/// Each row in JSON.
+/// Each row as JSON.
 pub fn lines<Row: Serialize>(rows: &[Row]) -> serde_json::Result<Vec<String>> {
     rows.iter().map(serde_json::to_string).collect()
 }
@@ -50,7 +50,7 @@ pub fn write(
     Ok(fs::write(directory.join(format!("{experiment}-{}.json", sample.corpus)), text)?)
 }
 
-/// Rounded to this many digits after the point, as kept.
+/// Rounds to this many digits after the point, as stored.
 pub fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10f64.powi(digits);
     (value * scale).round() / scale

@@ -1,4 +1,4 @@
-//! Which pairs of a sample are near-duplicates, how similar they are, and which pairs say nothing.
+//! Which pairs of a sample are near-duplicates, how similar they are, and which pairs do not count.
 
 use rayon::prelude::*;
 use simhash_core::base::hash::feature_hash;
@@ -26,28 +26,28 @@ pub struct Pair {
     pub similarity: f64,
 }
 
-/// What is known about the pairs of a sample.
+/// The pairs of a sample.
 #[derive(Debug, Default)]
 pub struct Truth {
-    /// Of every document.
+    /// The group of each document.
     pub groups: Vec<u32>,
     pub pairs: Vec<Pair>,
-    /// For every document, the later documents of other groups that are as similar as
-    /// near-duplicates: pairs that the corpus does not call duplicates, but that are. They count
-    /// neither way.
+    /// For each document, the later documents of other groups that are as similar as
+    /// near-duplicates. The corpus does not call these pairs duplicates, but they are, so they
+    /// count neither way.
     pub unlabelled: Vec<Vec<u32>>,
 }
 
-/// The shingles by which similarity is told: three characters of a long Chinese text, three words
-/// of a long English one, and two of a short text.
+/// The shingles by which similarity is measured: three characters of a long Chinese text, three
+/// words of a long English one, and two of a short text.
 pub fn similarity_config(language: Language, length: Length) -> Config {
     let tokenizer = if language == Language::Chinese { Tokenizer::Char } else { Tokenizer::Word };
     let shingle = Shingles::new([if length == Length::Long { 3 } else { 2 }]);
     Config { tokenizer, shingle, ..Config::default() }
 }
 
-/// The similarity from which pairs of different groups say nothing. Short texts share half of their
-/// shingles with texts that mean something else.
+/// The similarity from which pairs of different groups do not count. It is higher for short texts,
+/// which share half of their shingles with texts of another meaning.
 pub fn ambiguous(length: Length) -> f64 {
     if length == Length::Long { 0.5 } else { 0.9 }
 }
@@ -63,7 +63,8 @@ impl Truth {
             })
             .collect();
         let similarity = |a: usize, b: usize| sets[a].0.jaccard(&sets[b].0).unwrap_or(0.0);
-        // The estimate of a pair at the limit is below the filter once in a hundred thousand times.
+        // The estimate for a pair at the limit is below the filter once in a hundred thousand
+        // times.
         let likely = |a: usize, b: usize| match (&sets[a].1, &sets[b].1) {
             (Some(a), Some(b)) => jaccard(a, b) >= ambiguous - 0.2,
             _ => false,
@@ -100,7 +101,7 @@ impl Truth {
     }
 }
 
-/// The cosine of two texts' weighted feature vectors by one configuration.
+/// The cosine of two texts' weighted feature vectors.
 pub fn cosine(simhasher: &mut Simhasher, a: &str, b: &str) -> f64 {
     let vector = |simhasher: &mut Simhasher, text| -> Vec<(u64, f64)> {
         let features = simhasher.features::<u64>(text, usize::MAX, &mut || ());

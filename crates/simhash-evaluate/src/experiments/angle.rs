@@ -1,5 +1,5 @@
-//! What distance a similarity means: f * angle / pi by the cosine of the weighted features, beside
-//! what is measured.
+//! The distance that a similarity leads to: width * angle / pi by the cosine of the weighted
+//! features, compared with the measured distance.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Row {
 }
 
 const PAIRS: usize = 1500;
-/// Pairs that share less are no near-duplicates.
+/// Pairs that are less similar are no near-duplicates.
 const LEAST: f64 = 0.3;
 
 pub fn run(prepared: &Prepared) -> Vec<Row> {

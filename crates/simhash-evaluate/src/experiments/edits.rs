@@ -1,5 +1,5 @@
-//! The experiments of E-Simhash (Zhang, Sheng, Zhang and Yang 2020): texts against edited copies of
-//! themselves, 128 bits.
+//! The experiments of E-Simhash (Zhang, Sheng, Zhang and Yang 2020): texts are compared with edited
+//! copies of themselves, by 128 bits.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use crate::edits::{EDITS, edited, edited_passage};
 use crate::method::{Features, Method, apart};
 use crate::random::Random;
 
-/// Shares of a text that are edited, in percent.
+/// How much of a text is edited, in percent.
 const PERCENTS: [u32; 4] = [5, 10, 15, 20];
-/// Rounds, each with edits of its own.
+/// The number of rounds, each with edits of its own.
 const ROUNDS: u64 = 5;
-/// Distances 0 to this are kept. The paper's are 1 to 19.
+/// The greatest distance that is recorded. The paper's distances are 1 to 19.
 const MOST: usize = 24;
-/// Texts are taken until they have this many characters together.
+/// Texts are taken while they have at most this many characters together.
 const CHARACTERS: usize = 400_000;
 
 /// One method at one share of edits.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub method: Method,
-    /// What was edited: short spans, by "all" kinds of edits, or one "passage".
+    /// The kind of edits: short spans, with "all" kinds of edits, or one "passage".
     pub edits: &'static str,
     pub percent: u32,
     pub texts: usize,
-    /// For every round, the number of copies within each distance of their own text.
+    /// For each round, the number of copies within each distance of their own text.
     pub found: Vec<Vec<u32>>,
-    /// For every round, the number of pairs of a copy and another text within each distance.
+    /// For each round, the number of pairs of a copy and another text within each distance.
     pub others: Vec<Vec<u64>>,
 }
 
@@ -50,10 +50,10 @@ fn methods() -> Vec<Method> {
     methods
 }
 
-/// One text of every group, and the copies of each: by share, kinds of edits, round.
+/// One text of each group, and its copies, by share, kind of edits and round.
 struct Texts<'a> {
     texts: Vec<&'a str>,
-    /// Where each is in the sample.
+    /// The place of each in the sample.
     numbers: Vec<usize>,
     edited: Vec<Edited>,
 }
@@ -127,7 +127,7 @@ fn rows(prepared: &Prepared, texts: &Texts<'_>, method: Method, model: &Arc<Mode
         .collect()
 }
 
-/// Copies found, and others taken, within each distance.
+/// The number of copies found, and of others taken, within each distance.
 fn count(
     prepared: &Prepared,
     texts: &Texts<'_>,

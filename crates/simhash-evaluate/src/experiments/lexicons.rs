@@ -1,4 +1,4 @@
-//! Shingles and many lexicons (F. Jun's thesis) on real edits.
+//! Shingles and many lexicons (F. Jun's thesis), measured on real edits.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::corpus::{Document, SEED};
 use crate::method::{Features, Method, apart};
 use crate::metrics::{Distances, Resamples, similar};
 
-/// Random parts of the lexicon, beside the whole.
+/// How many random parts of the lexicon are used besides the whole.
 const PARTS: [usize; 4] = [0, 2, 4, 8];
 
 #[derive(Debug, Serialize)]
@@ -53,7 +53,7 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     rows
 }
 
-/// Of every document: by the whole lexicon, then by each of the most parts.
+/// For each document, the fingerprint by the whole lexicon, then those by each of its parts.
 fn fingerprints(prepared: &Prepared, model: &Model, shingle: usize) -> Vec<Vec<Option<u64>>> {
     let most = PARTS[PARTS.len() - 1];
     let simhasher = || Method::new(Features::words(1), Weight::Log).simhasher(None);

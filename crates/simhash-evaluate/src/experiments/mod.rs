@@ -1,4 +1,4 @@
-//! The experiments: each measures one corpus and gives rows to keep.
+//! The experiments. Each measures one corpus, and returns rows to be stored.
 
 pub mod angle;
 pub mod edits;
@@ -16,7 +16,7 @@ use crate::metrics::Distances;
 use crate::results::Sample;
 use crate::truth::{Truth, ambiguous, band, similarity_config};
 
-/// A corpus made ready: the sample, its truth, and other texts to train on.
+/// A corpus that is prepared: the sample, its truth, and other texts to train on.
 #[derive(Debug)]
 pub struct Prepared {
     pub source: &'static Source,
@@ -63,7 +63,7 @@ impl Prepared {
         }
     }
 
-    /// The distances of all pairs by fingerprints of the tested documents.
+    /// The distances of all pairs, by fingerprints of the tested documents.
     pub fn distances<F: Fingerprint>(&self, fingerprints: &[Option<F>]) -> Distances {
         Distances::measure(&self.truth, F::BITS, |a, b| apart(fingerprints[a], fingerprints[b]))
     }

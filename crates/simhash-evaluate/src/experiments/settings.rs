@@ -1,4 +1,4 @@
-//! Every sensible setting of simhash over all pairs of a corpus: what it finds at which distance.
+//! Every sensible setting of simhash on all pairs of a corpus: what it finds at each distance.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use crate::results::rounded;
 pub struct Row {
     pub method: Method,
     pub width: u32,
-    /// Of pairs of one group, by band of similarity, the number at distances 0, 1, 2, ... up to
+    /// The number of pairs of one group, by band of similarity, at distances 0, 1, 2, ... up to
     /// three eighths of the width.
     pub duplicates: [Vec<u64>; 4],
-    /// Of pairs of different groups.
+    /// The same of pairs of different groups.
     pub others: Vec<u64>,
-    /// Of those that count neither way, being as similar as near-duplicates.
+    /// The same of pairs that count neither way, since they are as similar as near-duplicates.
     pub unlabelled: Vec<u64>,
-    /// Of [`choices`]: for every distance that is kept, F1 in resamples of the groups, in
+    /// Only of [`choices`]: for each distance that is stored, F1 in resamples of the groups, in
     /// thousandths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resampled: Vec<Vec<u16>>,
     pub summary: Summary,
 }
 
-/// What one looks at first.
+/// The main figures.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// At the published distance, 3 of 64 or 10 of 128.
+    /// F1 at the published distance, 3 of 64 or 10 of 128.
     pub f1_published: f64,
     /// The distance with the greatest F1.
     pub best: usize,
@@ -81,12 +81,12 @@ impl Summary {
 pub const WEIGHTS: [Weight; 6] =
     [Weight::Uniform, Weight::Tf, Weight::Log, Weight::Level, Weight::Idf, Weight::Tfidf];
 
-/// Words and pairs of them.
+/// Words, and pairs of them.
 fn words_and_pairs() -> Features {
     Features::words_of([1, 2])
 }
 
-/// What one would choose from, whose F1 is resampled at every distance.
+/// The settings that a user would choose from. Their F1 is resampled at each distance.
 fn choices() -> [Method; 7] {
     let (words, pairs) = (Features::words(1), Features::words(2));
     [
@@ -100,7 +100,7 @@ fn choices() -> [Method; 7] {
     ]
 }
 
-/// What is compared: features of one kind together, for they share a model.
+/// The settings that are compared, grouped by features, because these share a model.
 fn grid() -> Vec<(Features, Vec<Method>)> {
     let (words, characters) = (Features::words, Features::characters);
     let all = [words(1), words(2), words(3), characters(2), characters(3), characters(4)];
@@ -157,7 +157,7 @@ fn row<F: Fingerprint>(
     resamples: &Resamples,
 ) -> Row {
     let distances = prepared.distances(&method.fingerprints::<F>(&prepared.texts(), model));
-    // Of the default everything is kept, for histograms.
+    // All distances of the default are stored, for histograms.
     let whole = method == Method::default_of_simhash();
     let kept = if whole { F::BITS as usize } else { F::BITS as usize * 3 / 8 } + 1;
     let is_choice = choices().contains(&method);

@@ -1,4 +1,4 @@
-//! Short texts: simhash, MinHash, KSentence and shingle Jaccard by their groups.
+//! Simhash, MinHash, KSentence and shingle Jaccard on the groups of short texts.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,8 +17,8 @@ use crate::metrics::{Distances, Resamples, all};
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub method: String,
-    /// What the summary's distances are of: bits, components that differ, hundredths of
-    /// 1 - Jaccard.
+    /// The unit of the summary's distances: bits, components that differ, or hundredths of the
+    /// Jaccard distance.
     pub unit: &'static str,
     pub summary: Summary,
 }
@@ -61,7 +61,7 @@ impl Experiment<'_> {
         Row { method, unit, summary }
     }
 
-    /// What `make` makes of every text.
+    /// The result of `make` for each text.
     fn made<M, T: Send>(
         &self,
         new: impl Fn() -> M + Sync + Send,
@@ -110,7 +110,7 @@ impl Experiment<'_> {
         let mut distances = Distances::measure(&self.prepared.truth, 1, |a, b| {
             u32::from(keys[a].is_none() || keys[a] != keys[b])
         });
-        // Nothing is asked but whether keys are equal. Everything is within a distance of 1.
+        // Only the equality of keys counts: everything is within a distance of 1.
         distances.others.push(0);
         self.row(format!("KSentence, K = {k}"), "equality", 0, &distances)
     }

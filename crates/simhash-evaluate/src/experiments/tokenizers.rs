@@ -1,5 +1,5 @@
-//! Tokenizers and sizes of shingles on one corpus: what they find of revised and of edited texts,
-//! at a distance that few unrelated texts are within.
+//! Tokenizers and sizes of shingles on one corpus: how many of the revised and of the edited texts
+//! they find, at a distance within which few unrelated texts are.
 
 use rayon::prelude::*;
 use simhash_core::Simhasher;
@@ -11,18 +11,18 @@ use crate::edits::{EDITS, edited};
 use crate::method::{Features, Method, apart};
 use crate::random::Random;
 
-/// How much of an edited text is changed.
+/// How much of an edited text is changed, in percent.
 const PERCENT: u32 = 10;
-/// One of this many pairs of unrelated texts may be within the distance.
+/// At most one of this many pairs of unrelated texts is within the distance.
 const PAIRS: usize = 100_000;
-/// Texts that share more of their runs of three characters are not called unrelated.
+/// Texts that share more of their runs of three characters do not count as unrelated.
 const RELATED: f64 = 0.3;
 
 /// What one method finds.
 #[derive(Debug)]
 pub struct Row {
     pub label: String,
-    /// The greatest distance that at most one of [`PAIRS`] unrelated pairs is within.
+    /// The greatest distance with at most one of [`PAIRS`] unrelated pairs within it.
     pub distance: u32,
     /// The median distance of unrelated, revised and edited texts.
     pub medians: [u32; 3],
@@ -32,7 +32,7 @@ pub struct Row {
 
 type Pairs = Vec<(usize, usize)>;
 
-/// Texts, and which of them are unrelated, revised and edited.
+/// Texts, and the pairs of unrelated, revised and edited ones.
 struct Texts {
     texts: Vec<String>,
     unrelated: Pairs,
@@ -64,7 +64,7 @@ pub fn run(documents: &[Document]) -> Vec<Row> {
 }
 
 impl Texts {
-    /// The first text of each group is edited. The second one of a group is its revision.
+    /// The first text of each group is edited. Each other one is a revision of the one before it.
     fn new(documents: &[Document]) -> Self {
         let mut texts: Vec<String> = documents.iter().map(|d| d.text.clone()).collect();
         let groups: Vec<u32> = documents.iter().map(|d| d.group).collect();
@@ -95,7 +95,7 @@ impl Texts {
         };
         let all = [&self.unrelated, &self.revised, &self.edited].map(distances);
         let median = |distances: &Vec<u32>| distances.get(distances.len() / 2).copied();
-        // One more than so many unrelated pairs would be too many.
+        // One unrelated pair more than that would be too many.
         let distance =
             all[0].get(all[0].len() / PAIRS).map_or(u128::BITS, |&d| d.saturating_sub(1));
         let found = |distances: &Vec<u32>| {
@@ -114,7 +114,7 @@ fn sizes_shown(sizes: &[usize]) -> String {
     sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The pairs of texts that share few runs of three characters.
+/// The pairs of the groups' first texts that share few runs of three characters.
 fn unrelated(firsts: &[usize], texts: &[String]) -> Pairs {
     let shingle = Shingles::new([3]);
     let config = Config { tokenizer: Tokenizer::Char, shingle, ..Config::default() };
@@ -132,7 +132,7 @@ fn unrelated(firsts: &[usize], texts: &[String]) -> Pairs {
     pairs.collect()
 }
 
-/// The rows as a table in Markdown.
+/// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
         "| tokenizer | shingle | unrelated | revised | edited | distance | revised found | \

@@ -1,5 +1,5 @@
-//! Verified duplicates: pairs within a distance are candidates, and of these the pairs whose texts
-//! are similar enough by their shingles are duplicates.
+//! Verified duplicates: pairs within a distance are candidates, and those whose texts are similar
+//! enough by their shingles are duplicates.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::metrics::{Confusion, Resamples, similar};
 use crate::results::rounded;
 use crate::truth::{BANDS, Truth, band};
 
-/// One way to propose and one to verify, on one corpus.
+/// One way to propose pairs and one to verify them, on one corpus.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What proposes, by fingerprints of so many bits.
+    /// What proposes, by fingerprints of `width` bits.
     pub method: Method,
     pub width: u32,
     /// What verifies: the similarity of these features, with these weights.
@@ -25,18 +25,18 @@ pub struct Row {
     pub measure: Measure,
     /// Distinct features of the verifier a text, on average.
     pub features: f64,
-    /// Of pairs of one group, by band of similarity.
+    /// Pairs of one group, by band of similarity.
     pub duplicates: [Grid; BANDS.len()],
-    /// Of pairs of different groups.
+    /// Pairs of different groups.
     pub others: Grid,
-    /// Of those that count neither way, being as similar as near-duplicates.
+    /// Pairs that count neither way, since they are as similar as near-duplicates.
     pub unlabelled: Grid,
-    /// At every distance and threshold, the standard deviation of F1 in resamples of the groups, in
+    /// The standard deviation of F1 in resamples of the groups, at each distance and threshold, in
     /// ten-thousandths.
     pub deviation: Vec<Vec<u16>>,
 }
 
-/// Similarity of two weighted sets, 0 to 1. |A| is the sum of the weights.
+/// The similarity of two weighted sets, 0 to 1. |A| is the sum of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -57,20 +57,21 @@ impl Measure {
     }
 }
 
-/// The distances that are told apart: 0, 1, ... up to three eighths of the width, in 64ths of it.
+/// The distances that are distinguished: 0, 1, ... up to three eighths of the width, in 64ths of
+/// it.
 const DISTANCES: usize = 25;
 
-/// The least similarities that are told apart. By the first, the distance alone decides.
+/// The least similarities that are distinguished. With the first, only the distance decides.
 const THRESHOLDS: [f64; 16] =
     [0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9];
 
-/// The place of a similarity: of the greatest threshold that it reaches.
+/// The place of the greatest threshold that a similarity reaches.
 fn place(similarity: f64) -> u8 {
     THRESHOLDS.iter().rposition(|&least| similarity >= least).unwrap_or(0) as u8
 }
 
-/// Pairs by distance, then by similarity: how many are at each. Zeros at the end of a distance are
-/// left out.
+/// How many pairs there are, by distance and then by place of similarity. Zeros at the end of a
+/// distance are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Grid(Vec<Vec<u32>>);
 
@@ -88,10 +89,10 @@ impl Grid {
     }
 }
 
-/// What the truth says of a pair.
+/// What the truth records about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Of one group, in a band of similarity.
+    /// Of one group, in this band of similarity.
     Duplicate(u8),
     Other,
     Unlabelled,
@@ -107,7 +108,7 @@ struct Candidate {
     kind: Kind,
 }
 
-/// What proposes.
+/// The methods that propose pairs.
 fn proposers() -> [(Method, u32); 6] {
     let (words, pairs, both) = (Features::words(1), Features::words(2), Features::words_of([1, 2]));
     [
@@ -120,7 +121,7 @@ fn proposers() -> [(Method, u32); 6] {
     ]
 }
 
-/// What verifies.
+/// The methods that verify pairs.
 fn verifiers() -> [Method; 9] {
     let (words, both, characters) =
         (Features::words, Features::words_of([1, 2]), Features::characters);
@@ -139,7 +140,8 @@ fn verifiers() -> [Method; 9] {
     ]
 }
 
-/// By which measures: both are compared for one proposer, and differ alike for the others.
+/// The measures for a proposer. Both are compared for only one, since they differ alike for the
+/// others.
 fn measures(method: Method, width: u32) -> &'static [Measure] {
     if method == Method::minhash(Features::words(1)) && width == 128 {
         &[Measure::Jaccard, Measure::Containment]
@@ -182,7 +184,7 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     rows
 }
 
-/// Of every tested text.
+/// The set of each tested text.
 fn sets(prepared: &Prepared, verifier: Method) -> Vec<WeightedSet> {
     let model = verifier.needs_model().then(|| verifier.features.train(&prepared.training));
     let simhasher = || verifier.simhasher(model.as_ref());
@@ -249,7 +251,8 @@ fn counted(candidates: &[Candidate], places: &[u8]) -> Counted {
     Counted { duplicates, others, unlabelled }
 }
 
-/// Pairs found at every distance and threshold: within the one, and as similar as the other says.
+/// How many pairs are found at each distance and threshold: within the one, and as similar as the
+/// other.
 #[derive(Debug, Clone, PartialEq)]
 struct Found([[f64; THRESHOLDS.len()]; DISTANCES]);
 
@@ -272,7 +275,7 @@ impl Found {
     }
 }
 
-/// The standard deviation of F1 at every distance and threshold.
+/// The standard deviation of F1 at each distance and threshold.
 fn deviation(
     truth: &Truth,
     candidates: &[Candidate],
@@ -306,7 +309,7 @@ fn deviation(
         .collect()
 }
 
-/// Of a sample.
+/// The standard deviation of a sample.
 fn standard_deviation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

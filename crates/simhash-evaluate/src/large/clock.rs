@@ -1,9 +1,9 @@
-//! How long one thread has worked, whatever else the machine does.
+//! Measures how long one thread has worked, whatever else the machine does.
 
 use std::fs;
 use std::time::Instant;
 
-/// Started when it is made.
+/// A clock that starts when it is made.
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
@@ -15,7 +15,8 @@ impl Clock {
         Clock { start: Instant::now(), worked: worked() }
     }
 
-    /// Since then: seconds for which this thread was on a processor, where Linux says that.
+    /// Seconds for which this thread was on a processor since then, or of elapsed time if Linux
+    /// does not report that.
     pub fn seconds(&self) -> f64 {
         match (self.worked, worked()) {
             (Some(before), Some(now)) => (now - before) as f64 * 1e-9,
@@ -24,7 +25,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds of this thread.
+/// Nanoseconds for which this thread was on a processor.
 fn worked() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse().ok()

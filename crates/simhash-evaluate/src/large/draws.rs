@@ -1,5 +1,5 @@
-//! Whether what a law misses hangs on the hash functions that sketches are made with: the same
-//! pairs, sketched by others.
+//! Whether the pairs that a law misses depend on the hash functions of the sketches: sketches the
+//! same pairs with others.
 
 use rayon::prelude::*;
 use simhash_core::base::random::mix;
@@ -13,7 +13,7 @@ use super::tally::Found;
 /// How often other hash functions are drawn.
 const DRAWS: u64 = 20;
 
-/// For each law the share of its pairs that are candidates, by one draw after the other.
+/// For each law, the share of its pairs that are candidates, in each draw.
 pub fn shares(sets: &Sets, of_laws: &[(Law, Found)]) -> Vec<Vec<f64>> {
     let mut shares = vec![Vec::new(); of_laws.len()];
     for draw in 1..=DRAWS {
@@ -28,7 +28,7 @@ pub fn shares(sets: &Sets, of_laws: &[(Law, Found)]) -> Vec<Vec<f64>> {
     shares
 }
 
-/// The components of each set, of whose elements other hashes are taken.
+/// The components of each set, with other hashes of its elements.
 fn sketches(sets: &Sets, other: impl Fn(u64) -> u64 + Sync) -> Vec<[u32; LANES]> {
     let sets = (0..sets.len()).into_par_iter().map(|number| sets.get(number));
     let sketches = sets.map_init(Vec::new, |hashes, set| {
@@ -41,7 +41,7 @@ fn sketches(sets: &Sets, other: impl Fn(u64) -> u64 + Sync) -> Vec<[u32; LANES]>
     sketches.collect()
 }
 
-/// In how many bands two sketches agree, of those that the law looks at.
+/// In how many of the bands that the law uses two sketches agree.
 fn agreed(a: &[u32; LANES], b: &[u32; LANES], law: Law) -> usize {
     let bands = a.chunks_exact(law.rows).zip(b.chunks_exact(law.rows));
     bands.take(law.bands).filter(|(a, b)| a == b).count()
@@ -60,7 +60,7 @@ mod tests {
     fn agree_as_the_keys_of_the_core_do() {
         let (texts, features) = (texts(), Features::words(2));
         let (_, keys) = cut(&texts, features, false, 0.5);
-        // Sets of what the core makes its sketches of.
+        // Sets of the hashes from which the core makes its sketches.
         let mut simhasher = Simhasher::new(features.config()).unwrap();
         let (mut sets, mut of_text) = (Sets::new(), Vec::new());
         for text in &texts.lines {

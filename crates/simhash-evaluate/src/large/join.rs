@@ -1,11 +1,11 @@
-//! All pairs of sets that are similar enough, exactly and without any sketch: prefix filtering
-//! (Chaudhuri, Ganti and Kaushik, ICDE 2006; Xiao, Wang, Lin and Yu, "Efficient Similarity Joins
-//! for Near Duplicate Detection", WWW 2008).
+//! Finds all pairs of sets that are similar enough, exactly and without any sketch, by prefix
+//! filtering (Chaudhuri, Ganti and Kaushik, ICDE 2006; Xiao, Wang, Lin and Yu, "Efficient
+//! Similarity Joins for Near Duplicate Detection", WWW 2008).
 //!
-//! Let every set be in one order, rare elements first. Sets of similarity t and more have an
-//! element in common among the first |x| - ceil(t |x|) + 1 of the larger one, x, and the first
+//! Let all sets be sorted in one order, rare elements first. Two sets of similarity t and more have
+//! an element in common among the first |x| - ceil(t |x|) + 1 of the larger one, x, and the first
 //! |y| - ceil(2t / (1 + t) |y|) + 1 of the smaller one, y. So the smaller sets are listed under
-//! these elements, and each larger one is looked up.
+//! these elements, and the elements of each larger one are looked up.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::sets::{Sets, common};
 
-/// Two sets, how many elements both have, and how many either has.
+/// Two sets, the size of their intersection, and that of their union.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Near {
     pub a: u32,
@@ -28,7 +28,7 @@ impl Near {
     }
 }
 
-/// All pairs of a similarity of at least `least`, `a` less than `b`.
+/// All pairs with a similarity of at least `least`, `a` less than `b`.
 pub fn join(sets: &Sets, least: f64) -> Vec<Near> {
     let ranked = Ranked::of(sets);
     let listed = Listed::of(&ranked, least);
@@ -42,10 +42,10 @@ pub fn join(sets: &Sets, least: f64) -> Vec<Near> {
     near
 }
 
-/// The sets by size, each as the ranks of its elements. Elements of one set alone have no rank:
-/// they are the rarest, and nothing is found by them.
+/// The sets by size, each as the ranks of its elements. Elements of only one set have no rank: they
+/// are the rarest, and no pair is found by them.
 struct Ranked {
-    /// Which set has a place in the order, and its size.
+    /// The number of the set at each place in the order, and its size.
     sets: Vec<(u32, u32)>,
     ranks: Vec<u32>,
     ends: Vec<usize>,
@@ -80,10 +80,11 @@ impl Ranked {
         &self.ranks[start..self.ends[place as usize]]
     }
 
-    /// The ranks among the first elements of which at least `wanted` are left, with the last one.
+    /// The ranks among a set's first |x| - ceil(`wanted` |x|) + 1 elements. Elements without a rank
+    /// are the first of all.
     fn prefix(&self, place: u32, wanted: f64) -> &[u32] {
         let (ranks, size) = (self.get(place), self.sets[place as usize].1 as usize);
-        // Products of a size and a similarity may be above what they are by the last bit.
+        // The product of a size and a similarity may be too great in its last bit.
         let first = size + 1 - ((size as f64 * wanted - 1e-9).ceil() as usize).clamp(1, size);
         &ranks[..first.saturating_sub(size - ranks.len())]
     }
@@ -96,7 +97,7 @@ impl Ranked {
     }
 }
 
-/// The rank of every hash that is in several sets: rare ones first.
+/// The rank of each hash that is in several sets, rare ones first.
 fn ranks(sets: &Sets) -> HashMap<u64, u32> {
     let mut hashes = sets.raw().0.to_vec();
     hashes.par_sort_unstable();
@@ -110,7 +111,8 @@ fn ranks(sets: &Sets) -> HashMap<u64, u32> {
     several.iter().enumerate().map(|(rank, &(_, hash))| (hash, rank as u32)).collect()
 }
 
-/// Which sets have a rank among their first, in order of size.
+/// For each rank, the places of the sets that have it among their first elements, ascending by
+/// size.
 struct Listed {
     ends: Vec<usize>,
     places: Vec<u32>,
@@ -129,7 +131,7 @@ impl Listed {
         let mut places = vec![0; *ends.last().unwrap_or(&0)];
         for place in 0..ranked.len() as u32 {
             for &rank in prefix(place) {
-                // Each start moves to its end, which is the next one's start.
+                // Each start moves to its end, which is the start of the next one.
                 places[ends[rank as usize]] = place;
                 ends[rank as usize] += 1;
             }
@@ -137,7 +139,7 @@ impl Listed {
         Listed { ends, places }
     }
 
-    /// The places before `x` that share a first element with it and are not too small.
+    /// The places before `x` whose sets share a first element with it and are not too small.
     fn candidates(
         &self,
         ranked: &Ranked,

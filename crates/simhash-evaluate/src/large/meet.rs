@@ -1,4 +1,4 @@
-//! Pairs that meet: in enough bands of their sketches, or within a distance of their fingerprints.
+//! Finds pairs by enough equal bands of their sketches, or within a distance of their fingerprints.
 
 use std::fmt;
 
@@ -15,21 +15,22 @@ use super::sets::{Sets, Texts};
 use super::tally::Found;
 use crate::method::Features;
 
-/// The keys of the sketches of all texts, as an index for the least similarity has them.
+/// The keys of the sketches of all texts, as an index for the least similarity stores them.
 #[derive(Debug)]
 pub struct Keys {
     bands: usize,
-    /// Text by text. A text without a token has its own number, which is no key, in every band.
+    /// The keys, text by text. A text without a token has its own number, which is no key, in each
+    /// band.
     keys: Vec<u64>,
-    /// For every band, the texts in order of the key, and where each is in that order.
+    /// For each band, the texts in order of the key, and the place of each in that order.
     order: Vec<Vec<u32>>,
     places: Vec<Vec<u32>>,
-    /// Seconds that it took to cut the texts, to sketch them and to sort the keys, on one core.
+    /// The seconds of one core to cut the texts, to sketch them and to sort the keys.
     pub sketch: f64,
 }
 
 /// The sets of the texts' shingles, and the keys of their sketches in an index for the similarity.
-/// With `parted`, words end at every ASCII sign: app.apk is two.
+/// With `parted`, words end at ASCII punctuation: app.apk is two words.
 pub fn cut(texts: &Texts, features: Features, parted: bool, similarity: f64) -> (Sets, Keys) {
     let new = || Simhasher::new(features.config()).expect("no model is needed");
     let (mut simhasher, mut sketcher) = (new(), Sketcher::new(new()));
@@ -62,7 +63,7 @@ pub fn cut(texts: &Texts, features: Features, parted: bool, similarity: f64) -> 
     (sets, keys)
 }
 
-/// The sets of the texts' shingles by a configuration, and the hash of each normalised text.
+/// The sets of the texts' shingles with a configuration, and the hash of each normalised text.
 pub fn sets_of(texts: &Texts, config: &Config) -> (Sets, Vec<u64>) {
     let mut simhasher = Simhasher::new(config.clone()).expect("no model is needed");
     let (mut sets, mut normalized, mut of_text) = (Sets::new(), Vec::new(), Vec::new());
@@ -84,7 +85,7 @@ impl Keys {
 
     fn push(&mut self, keys: &[u64]) {
         if keys.is_empty() {
-            // Keys lie in the most significant bits.
+            // Keys are in the most significant bits, so no key is a small number.
             let own = (self.keys.len() / self.bands) as u64 + 1;
             self.keys.extend(std::iter::repeat_n(own, self.bands));
         } else {
@@ -92,7 +93,7 @@ impl Keys {
         }
     }
 
-    /// To be called once all were pushed.
+    /// Sorts the keys, when all texts have been pushed.
     fn finish(&mut self) {
         let texts = (self.keys.len() / self.bands) as u32;
         let clock = Clock::start();
@@ -116,13 +117,13 @@ impl Keys {
         self.keys[text as usize * self.bands + band]
     }
 
-    /// In how many of the first bands two texts have equal keys.
+    /// In how many of the first `bands` bands two texts have equal keys.
     pub fn shared(&self, a: u32, b: u32, bands: usize) -> usize {
         let of = |text: u32| &self.keys[text as usize * self.bands..][..bands];
         of(a).iter().zip(of(b)).filter(|(a, b)| a == b).count()
     }
 
-    /// How often two texts have equal keys in a band that the law of the similarity looks at.
+    /// How often two texts have equal keys in a band that the law of the similarity uses.
     pub fn meetings(&self, similarity: f64) -> u64 {
         let law = Law::of(similarity).expect("a similarity with a law");
         let bands = self.order[..law.bands].par_iter().enumerate().map(|(band, order)| {
@@ -132,8 +133,8 @@ impl Keys {
         bands.sum()
     }
 
-    /// The pairs that are near-duplicates: candidates by the law of the similarity, of which the
-    /// sets are as similar. And how many candidates there are.
+    /// The pairs that are near-duplicates: candidates by the law of the similarity whose sets are
+    /// as similar. Also returns the number of candidates.
     pub fn pairs(&self, sets: &Sets, similarity: f64) -> (Found, u64) {
         let law = Law::of(similarity).expect("a similarity with a law");
         let (mut found, mut candidates) = (Found::new(), 0);
@@ -164,7 +165,7 @@ impl Keys {
         (found, candidates)
     }
 
-    /// Megabytes of the sets, the keys, and the order of them.
+    /// The megabytes of the sets, the keys and their order.
     pub fn memory(&self, sets: &Sets) -> u64 {
         let keys = self.keys.len() * (size_of::<u64>() + 2 * size_of::<u32>());
         ((sets.memory() + keys) / 1_000_000) as u64
@@ -172,7 +173,7 @@ impl Keys {
 }
 
 /// Fingerprints of word pairs by `minhash64` or `minhash128`, and the distance that was recommended
-/// for so many rows before near_duplicate.
+/// for this many rows before near_duplicate existed.
 #[derive(Debug)]
 pub enum Within {
     Narrow(u32, Vec<Option<u64>>),
@@ -180,7 +181,7 @@ pub enum Within {
 }
 
 impl Within {
-    /// And the seconds to make them, on one core.
+    /// Also returns the seconds of one core to make them.
     pub fn new(pairs: &Sets) -> (Self, f64) {
         let clock = Clock::start();
         let within = match pairs.len() {
@@ -192,7 +193,7 @@ impl Within {
         (within, clock.seconds())
     }
 
-    /// All pairs within the distance, and how many were compared.
+    /// All pairs within the distance, and the number of pairs compared.
     pub fn pairs(&self) -> (Found, u64) {
         match self {
             Within::Narrow(distance, fingerprints) => within(*distance, fingerprints),
@@ -200,7 +201,7 @@ impl Within {
         }
     }
 
-    /// Megabytes of the fingerprints.
+    /// The megabytes of the fingerprints.
     pub fn memory(&self) -> u64 {
         let bytes = match self {
             Within::Narrow(_, fingerprints) => fingerprints.len() * size_of::<u64>(),
@@ -219,14 +220,15 @@ impl fmt::Display for Within {
     }
 }
 
-/// One-bit MinHash of every set, of as many bits as `F` has.
+/// The one-bit MinHash of each set, with as many bits as `F` has.
 pub fn fingerprints<F: Fingerprint>(sets: &Sets) -> Vec<Option<F>> {
     let mut minhasher = MinHasher::new(F::BITS as usize);
     (0..sets.len()).map(|text| minhasher.fingerprint(sets.get(text).iter().copied())).collect()
 }
 
-/// All pairs within the distance, every pair compared: at great distances few pairs have no block
-/// of bits in common. As many as `tile` stay in a cache while all others are looked for among them.
+/// All pairs within the distance. Compares every pair: at great distances, nearly every pair has a
+/// block of bits in common. `tile` fingerprints stay in a cache while all others are compared with
+/// them.
 pub fn all_within(distance: u32, fingerprints: &[Option<u128>], tile: usize) -> Found {
     let some: Vec<(u32, u128)> =
         (0u32..).zip(fingerprints).filter_map(|(text, &own)| Some((text, own?))).collect();
@@ -234,7 +236,7 @@ pub fn all_within(distance: u32, fingerprints: &[Option<u128>], tile: usize) -> 
     for (tile, first) in some.chunks(tile).zip((0..).step_by(tile)) {
         let packed: Vec<u8> = tile.iter().flat_map(|(_, own)| own.to_ne_bytes()).collect();
         for (at, &(a, own)) in some[..first + tile.len()].iter().enumerate() {
-            // Within the tile, only what comes later.
+            // Within the tile, only later fingerprints.
             let from = (at + 1).saturating_sub(first);
             hits.clear();
             popcount::within(&packed[from * size_of::<u128>()..], own, distance, &mut hits);
@@ -244,7 +246,8 @@ pub fn all_within(distance: u32, fingerprints: &[Option<u128>], tile: usize) -> 
     found
 }
 
-/// Of distance + 1 blocks of the bits one is equal. A pair counts at the first of them.
+/// Of distance + 1 blocks of bits, two fingerprints within the distance have one that is equal. A
+/// pair counts at the first of them.
 fn within<F: Fingerprint>(distance: u32, fingerprints: &[Option<F>]) -> (Found, u64) {
     let blocks = distance + 1;
     let start = |block| F::BITS * block / blocks;
@@ -350,7 +353,7 @@ pub mod tests {
             assert_eq!(within(distance, &fingerprints).0, expected, "{distance}");
             let wide: Vec<Option<u128>> =
                 fingerprints.iter().map(|own| own.map(|own| u128::from(own) << 30)).collect();
-            // All in one tile, and in tiles that part what is near.
+            // All in one tile, and in tiles that separate near fingerprints.
             for tile in [1000, 7] {
                 let mut found = all_within(distance, &wide, tile);
                 found.sort_unstable();

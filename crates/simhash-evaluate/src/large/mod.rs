@@ -1,10 +1,10 @@
 //! Near-duplicates in large real sets: which pairs are similar, exactly, and which of them
 //! `near_duplicate`, fingerprints and libraries find.
 //!
-//! The sets lie where `evaluate/draw` puts them. A pair is right by similarity if the Jaccard
-//! similarity of its word pairs reaches what is asked for, and by label if the texts have one label
-//! and share something. What is found is counted by both, so that every precision and recall
-//! follows from a row.
+//! The sets are where `evaluate/draw` writes them. A pair is right by similarity if the Jaccard
+//! similarity of its word pairs reaches the requested one. It is right by label if both texts have
+//! the same label; of these, the report leaves out pairs that share little. Pairs that are found
+//! are counted by both, so that every precision and recall follows from a row.
 
 mod clock;
 mod draws;
@@ -34,23 +34,24 @@ use rivals::Rival;
 use sets::{Sets, Texts};
 use tally::{Curve, Found, Tallies, Tally};
 
-/// The similarities that are asked for.
+/// The requested similarities.
 const SIMILARITIES: [f64; 4] = [0.5, 0.6, 0.7, 0.8];
 
-/// The least similarity of the pairs that are all known.
+/// The least similarity at which all pairs are known.
 const LEAST: f64 = 0.5;
 
-/// The similarity of what is measured at one only.
+/// The similarity of the measurements that are made at only one.
 const ONE: f64 = 0.7;
 
-/// With so many texts, what takes longest is measured at one similarity: datasketch.
+/// With this many texts, datasketch, which takes longest, is measured at one similarity.
 const MANY: usize = 100_000;
 
-/// With so many, so is rensa, and recipes other than word pairs are measured from there on only.
-/// datasketch is left out, and fingerprints are not all compared.
+/// With this many, rensa too is measured at one similarity, and other recipes than word pairs only
+/// from that similarity on. datasketch is left out, and not all fingerprints are compared.
 const VERY_MANY: usize = 500_000;
 
-/// What makes more texts share keys than this, each band by itself, is left out.
+/// A measurement is left out if more pairs of texts share keys than this, each band counted by
+/// itself.
 const MOST_MEETINGS: u64 = 4_000_000_000;
 
 /// One set.
@@ -62,11 +63,11 @@ struct Sample {
     labels: usize,
     /// The median text, in characters.
     median: usize,
-    /// Distinct word pairs a text, on average, and the share of texts that have ten or fewer.
+    /// Distinct word pairs of a text, on average, and the share of texts that have at most ten.
     shingles: f64,
     short: f64,
-    /// All pairs that are right by similarity or label. What has another label and is less similar
-    /// than [`LEAST`] is not counted.
+    /// All pairs that are right by similarity or label. Pairs of different labels that are less
+    /// similar than [`LEAST`] are not counted.
     truth: Tally,
     /// The exact pairs.
     curve: Curve,
@@ -75,19 +76,20 @@ struct Sample {
     laws: Vec<Kept>,
 }
 
-/// How many of the exact pairs the law of a similarity makes candidates.
+/// How many of the exact pairs are candidates by the law of a similarity.
 #[derive(Debug, Serialize)]
 struct Kept {
     similarity: f64,
-    /// Pairs that are at most 0.01 more similar than that: all, and candidates.
+    /// Pairs that are at least as similar, but less than 0.01 more: all, and the candidates among
+    /// them.
     at: [u64; 2],
-    /// Pairs that are at least as similar.
+    /// Pairs that are at least as similar, and the candidates among them.
     from: [u64; 2],
-    /// The share of the former that are candidates where other hash functions are drawn.
+    /// The share of the pairs of `at` that are candidates, in each draw of other hash functions.
     draws: Vec<f64>,
 }
 
-/// What one way finds.
+/// The pairs that one method finds.
 #[derive(Debug, Serialize)]
 struct Row {
     method: String,
@@ -95,15 +97,15 @@ struct Row {
     /// Pairs whose texts or estimates were compared.
     candidates: u64,
     found: Tally,
-    /// Seconds of one core: to cut and sketch every text, and to find the pairs.
+    /// The seconds of one core to cut and sketch all texts, and to find the pairs.
     sketch: f64,
     pairs: f64,
-    /// Megabytes held.
+    /// The megabytes held.
     memory: u64,
 }
 
-/// Measures each set in the directory, or only those that are named, and writes what is found to
-/// `results`, a file for each.
+/// Measures each set in the directory, or only those that are named, and writes a file for each to
+/// `results`.
 pub fn run(directory: &Path, results: &Path, only: &[&str]) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<_> = fs::read_dir(directory)
         .map_err(|error| format!("{}: {error}: evaluate/draw makes it", directory.display()))?
@@ -169,7 +171,7 @@ fn measure(path: &Path, name: &str) -> Result<(Sample, Vec<Row>), Box<dyn Error>
     Ok((sample, rows.rows))
 }
 
-/// What one way found, and what that took.
+/// The pairs that one method found, and their cost.
 struct Taken {
     candidates: u64,
     found: Found,
@@ -193,7 +195,7 @@ impl Rows<'_> {
         self.rows.push(Row { method, similarity, candidates, found, sketch, pairs, memory });
     }
 
-    /// By fingerprints of word pairs.
+    /// Measures fingerprints of word pairs.
     fn by_distance(&mut self) {
         let (within, sketch) = Within::new(self.tallies.pairs);
         let sketch = sketch + self.tallies.pairs.cut;
@@ -204,7 +206,7 @@ impl Rows<'_> {
         self.add(within.to_string(), None, &taken);
     }
 
-    /// By fingerprints of word pairs within the distance of a similarity, alone and verified.
+    /// Measures fingerprints of word pairs within the distance of a similarity, alone and verified.
     fn by_reach(&mut self) {
         let sets = self.tallies.pairs;
         let clock = Clock::start();
@@ -229,7 +231,7 @@ impl Rows<'_> {
         self.add("within reach, verified".into(), Some(ONE), &verified);
     }
 
-    /// By `near_duplicate`, for one recipe.
+    /// Measures `near_duplicate` with one recipe.
     fn by_sketches(&mut self, recipe: &str, sets: &Sets, keys: &Keys) {
         let very_many = recipe != "pairs" && sets.len() >= VERY_MANY;
         let mut before: Option<(Law, Taken)> = None;
@@ -275,7 +277,7 @@ impl Rows<'_> {
     }
 }
 
-/// What the law of each similarity keeps of the exact pairs.
+/// How many of the exact pairs are candidates by the law of each similarity.
 fn kept(near: &[Near], sets: &Sets, keys: &Keys) -> Vec<Kept> {
     let law = |similarity| Law::of(similarity).expect("a similarity with a law");
     let at = |similarity| {

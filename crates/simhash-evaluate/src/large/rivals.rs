@@ -1,4 +1,4 @@
-//! Libraries, given the same sets: `evaluate/rivals.py` in a process of its own.
+//! Measures libraries on the same sets, by `evaluate/rivals.py` in a process of its own.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::sets::Sets;
 use super::tally::Found;
 
-/// What a library finds.
+/// The pairs that a library finds, and their cost.
 #[derive(Debug, Deserialize)]
 pub struct Rival {
     pub name: String,
@@ -25,8 +25,8 @@ pub struct Rival {
 
 const NAMES: [&str; 2] = ["rensa", "datasketch"];
 
-/// Each library that the Python named by RIVALS has, at the similarities for its name; none without
-/// it.
+/// The results of each library that the Python named by RIVALS has, at the similarities for the
+/// library's name. Without RIVALS there are none.
 pub fn run<'a>(
     sets: &Sets,
     similarities: impl Fn(&'static str) -> &'a [f64],
@@ -46,7 +46,7 @@ pub fn run<'a>(
         if !output.status.success() {
             println!("  {name}: {}", String::from_utf8_lossy(&output.stderr).trim_end());
         }
-        // What it had done before it failed counts.
+        // Results from before a failure count.
         for line in String::from_utf8(output.stdout)?.lines() {
             let mut rival: Rival = serde_json::from_str(line)?;
             rival.found = pairs(&fs::read(directory.join(format!("found-{}", rival.similarity)))?);
@@ -57,7 +57,7 @@ pub fn run<'a>(
     Ok(rivals)
 }
 
-/// Two numbers of 32 bits each.
+/// Pairs of numbers of 32 bits each.
 fn pairs(bytes: &[u8]) -> Found {
     let (numbers, _) = bytes.as_chunks::<4>();
     let (pairs, _) = numbers.as_chunks::<2>();

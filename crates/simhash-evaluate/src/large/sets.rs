@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Debug)]
 pub struct Texts {
     pub lines: Vec<Box<str>>,
-    /// Of every text, numbered from 0.
+    /// The label of each text, numbered from 0.
     pub labels: Vec<u32>,
     /// The median text, in characters.
     pub median: usize,
@@ -41,13 +41,13 @@ impl Texts {
     }
 }
 
-/// Sets of hashes. Two shingles of a set this large have the same 64 bits once in ten thousand
-/// sets.
+/// Sets of hashes. In one of ten thousand sets as large as these, two shingles have the same 64
+/// bits.
 #[derive(Debug)]
 pub struct Sets {
     hashes: Vec<u64>,
     ends: Vec<usize>,
-    /// Seconds that it took to cut the texts, on one core.
+    /// The seconds of one core to cut the texts.
     pub cut: f64,
 }
 
@@ -68,7 +68,7 @@ impl Sets {
         self.ends.len()
     }
 
-    /// Of all sets together.
+    /// The number of elements of all sets together.
     pub fn features(&self) -> usize {
         self.hashes.len()
     }
@@ -88,21 +88,21 @@ impl Sets {
         &self.hashes[start..self.ends[number]]
     }
 
-    /// Jaccard similarity; 0 if a set is empty.
+    /// The Jaccard similarity. 0 if a set is empty.
     pub fn jaccard(&self, a: u32, b: u32) -> f64 {
         let (a, b) = (self.get(a as usize), self.get(b as usize));
         let common = common(a, b);
         common as f64 / (a.len() + b.len() - common).max(1) as f64
     }
 
-    /// The share of the sets that have at most so many elements.
+    /// The share of the sets that have at most `size` elements.
     pub fn share_of_at_most(&self, size: usize) -> f64 {
         let few = (0..self.len()).filter(|&number| self.get(number).len() <= size).count();
         few as f64 / self.len() as f64
     }
 }
 
-/// How many elements both have. Both are ascending.
+/// How many elements two ascending slices have in common.
 pub fn common<T: Copy + Ord>(mut a: &[T], mut b: &[T]) -> usize {
     let mut common = 0;
     while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {

@@ -11,9 +11,9 @@ use super::meet::sets_of;
 use super::sets::Texts;
 use super::{LEAST, ONE};
 
-/// Prints a row of a table for the default steps, and one for each step that is left out of them or
-/// added to them, but `html`: how many texts it changes, and precision, recall and F1 by label of
-/// the pairs that are as similar as [`LEAST`] and as [`ONE`].
+/// Prints a table's row for the default steps, and one for each step except `html`, which is left
+/// out of them or added to them. A row has the number of texts that the step changes, and
+/// precision, recall and F1 by label of the pairs that are as similar as [`LEAST`] and as [`ONE`].
 pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     let texts = Texts::read(path)?;
     let default = NormalizeSteps::default();
@@ -41,7 +41,7 @@ fn config(normalize: NormalizeSteps) -> Config {
     config.with_shingles(config.set_shingles())
 }
 
-/// How many pairs have one label.
+/// The number of pairs that have the same label.
 fn same_label(labels: &[u32]) -> u64 {
     let mut sorted = labels.to_vec();
     sorted.par_sort_unstable();

@@ -14,11 +14,11 @@ use super::sets::{Sets, Texts};
 use super::tally::{Curve, Tallies};
 use crate::method::Features;
 
-/// So many rows are looked up, as by the extension.
+/// The number of rows that are searched for, as in the extension.
 const SAMPLE: usize = 2048;
 
-/// Prints a row of a table: what is proposed for the set, and F1 by label there and at the best
-/// similarity; first of all pairs of one label, then of those that are half alike.
+/// Prints a table's row: the similarity that is proposed for the set, and F1 by label there and at
+/// the best similarity: first of all pairs of one label, then of those that are half alike.
 pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     let mut texts = Texts::read(path)?;
     let labels = std::mem::take(&mut texts.labels);
@@ -47,7 +47,7 @@ pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// F1 of each hundredth from the least on, of so many pairs that are to be found.
+/// F1 at each hundredth from the least on, if `all` pairs should be found.
 fn f1_by_hundredth(curve: &Curve, all: u64) -> Vec<f64> {
     let (mut right, mut found) = (0, 0);
     let both = curve.same().iter().zip(curve.other()).rev();
@@ -61,7 +61,7 @@ fn f1_by_hundredth(curve: &Curve, all: u64) -> Vec<f64> {
     f1
 }
 
-/// What the neighbours of some texts look like.
+/// The histogram of some texts' neighbours.
 fn histogram(sets: &Sets, near: &[Near]) -> Histogram {
     let mut sample = Sample::new(SAMPLE);
     let rows = (0..sets.len() as u32).filter(|&row| !sets.get(row as usize).is_empty());
@@ -99,7 +99,7 @@ mod tests {
         let near = join(&sets, LEAST);
         let curve = Tallies { labels: &[0, 1, 0], pairs: &sets }.curve(&near, LEAST);
         let f1 = f1_by_hundredth(&curve, 1);
-        // At 0.75 one pair of three is right, above only a wrong one is found.
+        // At 0.75 one pair of three is right. Above, only a wrong one is found.
         assert_eq!((f1[0], f1[25], f1[26], f1[50]), (0.5, 0.5, 0.0, 0.0));
         let answer = histogram(&sets, &near).answer();
         let of = |similarity| answer.rows.iter().find(|row| row.similarity == similarity).unwrap();

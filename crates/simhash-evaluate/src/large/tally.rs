@@ -11,7 +11,7 @@ use super::sets::Sets;
 /// Two texts, the earlier one first.
 pub type Found = Vec<(u32, u32)>;
 
-/// From which similarities on pairs are told apart.
+/// The least similarities of the bins that are distinguished.
 const BINS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// How many pairs are in each of [`BINS`]: of one label, and of two.
@@ -44,8 +44,8 @@ impl AddAssign for Tally {
     }
 }
 
-/// How many pairs there are of each hundredth of similarity, from the least that is known on: of
-/// one label, and of two.
+/// The number of pairs in each hundredth of similarity, from the least known one on: of one label,
+/// and of two.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Curve {
     same: Vec<u64>,
@@ -80,9 +80,9 @@ impl Tallies<'_> {
         self.labels[a as usize] == self.labels[b as usize]
     }
 
-    /// Of all pairs from a similarity on.
+    /// Counts all pairs from a similarity on.
     pub fn curve(&self, near: &[Near], least: f64) -> Curve {
-        // A quotient such as 57 / 100 may be less than it is by the last bit.
+        // A quotient such as 57 / 100 may be too small in its last bit.
         let hundredth = |similarity: f64| (similarity * 100.0 + 1e-9) as usize;
         let none = vec![0; 101 - hundredth(least)];
         let mut curve = Curve { same: none.clone(), other: none };
@@ -100,7 +100,7 @@ impl Tallies<'_> {
         )
     }
 
-    /// All pairs of different labels that are as similar as those near, and all pairs of one label.
+    /// All pairs of different labels among the near ones, and all pairs of one label.
     pub fn truth(&self, near: &[Near]) -> Tally {
         let other = near.par_iter().filter(|pair| !self.same(pair.a, pair.b));
         let mut truth = self.sum(other.map(|pair| Tally::one(pair.similarity(), false)));

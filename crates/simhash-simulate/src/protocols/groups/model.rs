@@ -8,7 +8,7 @@ mutants! {
     GateKept,
     /// No writer gives way.
     NobodyYields,
-    /// Gives way only if the gate's holder is older, not if only the writer is whose gate it is.
+    /// Gives way only if the gate's holder is older, not if only the gate's own writer is.
     YieldsToHolder,
     /// Searches before it has its gate, and passes rows in progress without keeping their writer's
     /// gate.
