@@ -1,4 +1,4 @@
-//! Configurations: whatever is accepted is written in one form, which is accepted again.
+//! Configurations: one that is accepted is written in one form, which is accepted again.
 
 use simhash_core::Config;
 

@@ -1,4 +1,5 @@
-//! What pages and postings have in common: wounds, and what is done until damage is found.
+//! What the targets for pages and for postings share: how pages are damaged, and work that ends
+//! when the index finds damage.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use simhash_index::key::{Bytes, TreeKey};
 use crate::input::Input;
 use crate::store::{Damaged, MemoryStore, PAGE};
 
-/// Does something, unless the index turns out to be damaged.
+/// Does a piece of work. `None` if it ends because the index is found to be damaged.
 pub fn work<R>(store: &MemoryStore, is_sound: bool, run: impl FnOnce() -> R) -> Option<R> {
     store.begin();
     match catch_unwind(AssertUnwindSafe(run)) {
@@ -32,7 +33,7 @@ pub fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
     match what % 8 {
         0 => image[at] = input.byte(),
         1 => image[at] ^= 1 << (input.byte() % 8),
-        // Numbers of pages, and counts.
+        // The number of a page, or a count.
         2 | 3 => {
             let number = (u32::from(input.byte()) % (pages.len() as u32 + 2)).to_le_bytes();
             let at = (at & !3).min(PAGE - 4);
@@ -42,7 +43,7 @@ pub fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
             let at = (at & !7).min(PAGE - 8);
             image[at..at + 8].copy_from_slice(&input.u64().to_le_bytes());
         }
-        // Pages in another's place, torn ones, empty ones, a short file.
+        // A copy of another page, a torn page, an empty one, or a short file.
         5 => image.copy_from_slice(&pages[at % pages.len()].clone()),
         6 => {
             let other = pages[usize::from(input.byte()) % pages.len()].clone();

@@ -1,4 +1,4 @@
-//! The text forms of fingerprints: whatever is accepted is the number that its digits say.
+//! The text forms of fingerprints: a text that is accepted gives the number of its digits.
 
 use simhash_core::Fingerprint;
 use simhash_core::base::bits::B256;

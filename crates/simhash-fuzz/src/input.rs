@@ -1,4 +1,4 @@
-//! Numbers and strings taken from the front of some bytes. Where these end, everything is 0.
+//! Numbers and strings taken from the front of some bytes. Past their end, all numbers are 0.
 
 pub struct Input<'a>(&'a [u8]);
 

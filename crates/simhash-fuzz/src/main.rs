@@ -1,4 +1,4 @@
-//! Writes the seeds of each target into a directory of its name: `simhash-fuzz DIRECTORY`.
+//! Writes the seeds of each target into a directory of the target's name: `simhash-fuzz DIRECTORY`.
 
 use std::path::PathBuf;
 use std::{env, fs, io};

@@ -1,6 +1,6 @@
-//! Models and unfinished training: bytes that are accepted can be used, and mean the same when they
-//! are written and read again. A model carries a checksum, which is set right here, so that what
-//! follows it is read.
+//! Models and unfinished training: bytes that are accepted can be used, and mean the same after
+//! they are written and read again. A model carries a checksum. It is corrected here, so that the
+//! bytes behind it are read.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub fn run(data: &[u8]) {
     }
     let none = &mut || ();
     if let Ok(trainer) = Trainer::from_bytes(data, |_| Named::default(), none) {
-        // Terms are written in any order.
+        // The order in which terms are written is not fixed.
         let written = trainer.to_bytes(none);
         let again = Trainer::from_bytes(&written, |_| Named::default(), none)
             .unwrap_or_else(|error| panic!("what was written is not read: {error:?}"));

@@ -1,6 +1,6 @@
-//! Pages of an index that hold anything: whatever is done with it ends, with an answer or with the
-//! ERROR that the index is damaged, and never waits for a page that it has locked. Without damage
-//! the answer is that of a comparison with every row.
+//! An index whose pages hold anything: all work on it ends, with an answer or with the ERROR that
+//! the index is damaged, and never waits for a page that it has locked. Without damage the answer
+//! is that of a comparison with every row.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ struct Sound<F> {
     rows: Vec<(F, u8, u64)>,
 }
 
-/// Sound indexes are made once.
+/// Sound indexes, made once, by the first byte.
 type Made<F> = RefCell<HashMap<u8, Rc<Sound<F>>>>;
 
 thread_local! {
@@ -37,8 +37,8 @@ thread_local! {
     static SCOPED: Made<u128> = RefCell::default();
 }
 
-/// The first byte chooses the index, the next how many places are damaged, and the rest where, and
-/// what is done then. 128 and more for the second byte choose an index of postings.
+/// The first byte chooses the index. The second says how many places are damaged; from 128 on, it
+/// chooses an index of postings. The rest says where, and what is done then.
 pub fn run(data: &[u8]) {
     if data.get(1).is_some_and(|&places| places >= 128) {
         return crate::postings::run(data);
@@ -73,7 +73,7 @@ fn damage_and_use<K: TreeKey>(
         let cache = Cache::<K, ()>::new(&store, meta, Rc::new(Budget::new(8)));
         Index::new(store.clone(), Rc::new(cache))
     });
-    // Another meta page may be of keys of another type, which is refused before this point.
+    // A damaged meta page may ask for keys of another type. The extension refuses that earlier.
     let Some(index) = index.filter(|index| index.meta() == sound.meta) else { return };
     let mut rows = sound.rows.clone();
     for _ in 0..8 {
@@ -87,7 +87,8 @@ fn damage_and_use<K: TreeKey>(
     }
 }
 
-/// An index of some hundred rows: random, alike, or copies of a few; built, inserted or vacuumed.
+/// An index of up to some hundred rows, which are random, alike, or copies of a few. It is built or
+/// filled by insertions, and perhaps vacuumed.
 fn make<K: TreeKey>(choice: u8) -> Sound<K::Fingerprint> {
     let bits = K::Fingerprint::BITS;
     let is_scoped = K::Scope::BYTES > 0;
@@ -147,7 +148,7 @@ fn build<K: TreeKey>(store: &MemoryStore, meta: &Meta, rows: &[(K::Fingerprint, 
     }
 }
 
-/// A scan, an insertion, a vacuum or a check.
+/// Scans, inserts, vacuums or checks.
 fn act<K: TreeKey>(
     index: &Index<K, MemoryStore>,
     store: &MemoryStore,
@@ -189,7 +190,7 @@ fn act<K: TreeKey>(
             }
         }
         4 | 5 => {
-            // Copies split leaves soon.
+            // Copies soon split leaves.
             for _ in 0..=input.byte() % 32 {
                 next += 1;
                 let tid = (1 << 30 | next) << 16 | 1;

@@ -1,4 +1,4 @@
-//! As `pages`, for an index of postings: texts with sets of keys, searched by how many they share.
+//! Like `pages`, for an index of postings: rows with sets of keys, searched by how many they share.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -30,7 +30,7 @@ struct Sound {
     rows: Vec<Text>,
 }
 
-/// Sound indexes are made once.
+/// Sound indexes, made once, by the first byte.
 type Made = RefCell<HashMap<u8, Rc<Sound>>>;
 
 thread_local! {
@@ -38,7 +38,7 @@ thread_local! {
     static BRIEF: Made = RefCell::default();
 }
 
-/// The bytes are those of `pages::run`.
+/// The bytes have the meaning that they have in `pages::run`.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let choice = input.byte();
@@ -95,8 +95,8 @@ fn presence(keys: &BTreeSet<u64>, tid: u64) -> Presence {
     }
 }
 
-/// An index of some hundred postings: of random keys, of few, or of one; built, inserted or
-/// vacuumed; with short TIDs, long ones or both.
+/// An index of some hundred postings, with random keys, few keys or one, and with short TIDs, long
+/// ones or both. It is built or filled by insertions, and perhaps vacuumed.
 fn make<K: TreeKey>(choice: u8) -> Sound {
     let is_scoped = K::Scope::BYTES > 0;
     let (scope, payload) = if is_scoped { (4, 5) } else { (0, 0) };
@@ -162,7 +162,7 @@ fn build<K: TreeKey>(store: &MemoryStore, meta: &Meta, rows: &[Text]) {
     }
 }
 
-/// An index in use, and what its rows should be.
+/// An index in use, and the rows that it should have.
 struct Used<K: TreeKey> {
     index: Index<K, MemoryStore>,
     store: MemoryStore,
@@ -175,7 +175,7 @@ impl<K: TreeKey> Used<K> {
         work(&self.store, self.is_sound, run)
     }
 
-    /// A search, an insertion, a settling, a vacuum or a check.
+    /// Searches, inserts, settles, vacuums or checks.
     fn act(&mut self, input: &mut Input<'_>) {
         let what = input.byte();
         let chosen = self.rows.get(usize::from(input.byte()) % self.rows.len().max(1)).cloned();
@@ -237,7 +237,7 @@ impl<K: TreeKey> Used<K> {
         rows.len()
     }
 
-    /// Looks for rows in one scope, or in all.
+    /// Searches for rows in one scope, or in all.
     fn search(&self, keys: &BTreeSet<u64>, number: u8, in_all: bool, input: &mut Input<'_>) {
         let shared = usize::from(input.byte()) % 4;
         let scopes = if in_all { Scopes::All } else { Scopes::One(self.scope(number)) };
@@ -273,7 +273,7 @@ impl<K: TreeKey> Used<K> {
         found
     }
 
-    /// Inserts copies of a row, which split and settle leaves soon.
+    /// Inserts copies of a row, which soon split and settle leaves.
     fn insert(&mut self, keys: &BTreeSet<u64>, number: u8, is_far: bool, input: &mut Input<'_>) {
         let numbers = self.rows.iter().map(|row| row.2 >> 16 & 0xfffff);
         let mut next = numbers.max().unwrap_or(0);

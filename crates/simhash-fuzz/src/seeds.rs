@@ -1,4 +1,4 @@
-//! Sound inputs of each target, to begin with.
+//! Sound inputs of each target, with which fuzzing begins.
 
 use simhash_core::Config;
 use simhash_core::models::train::Trainer;
@@ -15,7 +15,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     ]
 }
 
-/// An index of block tables and one of postings, with a few wounds.
+/// Inputs for an index of block tables and for one of postings, with a few damaged places.
 fn pages(choice: u8) -> [Vec<u8>; 2] {
     [0, 128].map(|kind| vec![choice, kind + choice % 3, 2, 0, 5, 1, 9])
 }
@@ -43,7 +43,7 @@ const TEXTS: &[&str] = &[
     "{\"normalize\": [\"html\", \"nfkc\"]}\n<b>①</b> \u{1f468}\u{200d}\u{1f469}\0ﬁne",
 ];
 
-/// Training that is unfinished, and a model.
+/// Unfinished training, and a model.
 fn models() -> Vec<Vec<u8>> {
     let none = &mut || ();
     let Ok(mut trainer) = Trainer::new(&Config::default()) else { return Vec::new() };

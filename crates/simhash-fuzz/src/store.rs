@@ -1,5 +1,5 @@
-//! Pages in memory, for one process alone. Waiting for a lock that this process has is a hang, and
-//! so is reading more than any work on a file of this size can need.
+//! Pages in memory, for one process. A wait for a lock that this process has is a hang, and so is
+//! reading more pages than any work on a file of this size can need.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,9 +9,9 @@ use simhash_index::damage::Damage;
 use simhash_index::page::Addition;
 use simhash_index::store::{Extent, Fetch, Lock, Store};
 
-/// Bytes of a page: few, so that trees are high.
+/// The bytes of a page: few, so that trees are high.
 pub const PAGE: usize = 512;
-/// How many pages one piece of work may pin.
+/// The most pages that one piece of work may pin.
 const MOST_PINS: usize = 200_000;
 
 /// The ERROR that a damaged index raises.
@@ -21,7 +21,7 @@ pub struct Damaged(pub String);
 pub struct File {
     pub pages: RefCell<Vec<Rc<[u8]>>>,
     pub free: RefCell<Vec<u32>>,
-    /// By number: -1 for an exclusive lock, else how many shared ones.
+    /// By page number: -1 for an exclusive lock, or the number of shared locks.
     locks: RefCell<HashMap<u32, i32>>,
     pins: Cell<usize>,
 }
@@ -35,7 +35,7 @@ impl MemoryStore {
         Self(Rc::new(File { pages: pages.into(), free: free.into(), ..File::default() }))
     }
 
-    /// Begins another piece of work. Nothing may be locked any more.
+    /// Begins another piece of work. No page may be locked then.
     pub fn begin(&self) {
         self.0.pins.set(0);
         let locked: Vec<u32> = self.0.locks.borrow().keys().copied().collect();
@@ -73,7 +73,7 @@ pub struct Pinned {
     number: u32,
 }
 
-/// A page that is locked, and what it held when it was.
+/// A locked page, and its bytes at the time of locking.
 pub struct Locked {
     pin: Pinned,
     image: Rc<[u8]>,
@@ -132,7 +132,7 @@ impl Store for MemoryStore {
     }
 
     fn pin(&self, number: u32, _: Option<&Cell<()>>) -> Pinned {
-        // PostgreSQL raises an ERROR, too.
+        // PostgreSQL raises an ERROR too.
         if number >= self.pages() {
             self.damaged(number, &Damage::Other("it is beyond the end of the file"));
         }
@@ -231,7 +231,7 @@ impl Store for MemoryStore {
     fn forget_others(&self) {}
 
     fn damaged(&self, number: u32, damage: &Damage) -> ! {
-        // Not a panic: libFuzzer ends the process at one.
+        // Not a panic, at which libFuzzer would end the process.
         std::panic::resume_unwind(Box::new(Damaged(format!("page {number}: {damage}"))))
     }
 }

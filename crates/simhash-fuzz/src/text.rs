@@ -1,4 +1,4 @@
-//! Texts under any configuration: what different functions say of them agrees.
+//! Texts with any configuration: the answers of different functions agree.
 
 use simhash_core::compare::explain::explain;
 use simhash_core::compare::similarity::{Measure, Similarity};
@@ -6,7 +6,7 @@ use simhash_core::config::Method;
 use simhash_core::sets::numbers::differences;
 use simhash_core::{Config, Fingerprint, Simhasher};
 
-/// The first line is a configuration, and what follows are two texts with a NUL between them.
+/// The first line is a configuration. The rest is two texts with a NUL between them.
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (config, texts) = text.split_once('\n').unwrap_or(("{}", &text));
@@ -16,7 +16,7 @@ pub fn run(data: &[u8]) {
     let none = &mut || ();
     let [x, y] = [a, b].map(|text| simhasher.fingerprint::<u128>(text, none));
     assert_eq!(x, simhasher.fingerprint::<u128>(a, none), "the same text, the same fingerprint");
-    // Distances are caused by features, and all of them together cause the whole.
+    // The features' shares of the distance add up to the distance.
     if let Some(found) = explain::<u128>(Method::Simhash, &mut simhasher, [a, b], 1 << 20, none) {
         let distance = x.zip(y).map(|(x, y)| x.hamming(y));
         assert_eq!(found.distance, distance, "{config}: {a:?} and {b:?}");

@@ -1,5 +1,5 @@
-//! What libFuzzer does with time, done with chance: bytes that begin as something sound, and then
-//! have some of them changed. PROPTEST_CASES says how often.
+//! Feeds the targets seeds with some bytes changed, or random bytes, as a short substitute for
+//! libFuzzer. PROPTEST_CASES sets the number of cases.
 
 use proptest::prelude::*;
 use simhash_fuzz::seeds::seeds;

@@ -1,11 +1,11 @@
-//! The index with faults that can be made on purpose, one at a time.
+//! The index with mutants: faults that can be made on purpose, one at a time.
 //!
-//! It is [`simhash-index`](../simhash_index/index.html), whose own sources know nothing of faults.
-//! `build.rs` copies them and applies the patches in `faults/`, one for each file. What they add
-//! are branches such as `if mutant::is(Mutant::ReleasedEarly)`. With no fault active, the code does
-//! what the index does.
+//! The sources of [`simhash-index`](../simhash_index/index.html) have no such faults. `build.rs`
+//! copies them and applies the patches in `faults/`, one for each file. The patches add branches
+//! such as `if mutant::is(Mutant::ReleasedEarly)`. With no fault active, the code does what the
+//! index does.
 //!
-//! A change of the index may need a change of its patch: `CONTRIBUTING.md` says how.
+//! A change of the index may require a change of its patch: see `CONTRIBUTING.md`.
 
 pub mod mutant;
 

@@ -1,5 +1,4 @@
-//! Faults that can be made on purpose, one at a time. They prove that the simulation would find
-//! them.
+//! Faults that can be made on purpose, one at a time. The simulation must find each of them.
 
 use std::cell::Cell;
 
@@ -26,13 +25,13 @@ macro_rules! mutants {
 }
 
 mutants! {
-    /// A split lets go of the full page between reading and rewriting it.
+    /// A split unlocks the full page between reading and rewriting it.
     ReleasedEarly,
     /// An insertion waits for leaves while it holds others.
     WaitsForSecondLeaf,
     /// A reader stays on a page although its target lies to the right of it.
     RightLinkIgnored,
-    /// An insertion that holds leaves does not look at the upper bound of the next.
+    /// An insertion that holds leaves does not check the upper bound of the next.
     HighBoundUnchecked,
     /// A split is logged in two records, the parent's change in the second.
     SplitInTwo,
@@ -40,37 +39,37 @@ mutants! {
     RootSplitInTwo,
     /// A removed leaf stays in its parent.
     RemovalWithoutParent,
-    /// Vacuum takes leaves under an exclusive lock.
+    /// Vacuum locks leaves exclusively, not for cleanup.
     NoCleanupLock,
-    /// Vacuum takes a leaf under a cleanup lock only where it has a dead entry.
+    /// Vacuum locks a leaf for cleanup only if it has a dead entry.
     CleanupOnlyWhereDead,
-    /// Vacuum takes the leaves of the table of NULLs under an exclusive lock.
+    /// Vacuum locks the leaves of the table of NULLs exclusively, not for cleanup.
     NoCleanupOfNulls,
-    /// Vacuum takes leaves that were added since it began under an exclusive lock.
+    /// Vacuum locks leaves that were added since it began exclusively, not for cleanup.
     NoCleanupOfNewLeaves,
     /// A removed page is free before its parent forgets it.
     FreedTooEarly,
-    /// The TIDs of separators with equal keys are not looked at.
+    /// The TIDs of separators with equal keys are not compared.
     TiesIgnored,
-    /// A page that was reused is taken for what an old copy says it is.
+    /// A reused page is trusted to be what an old copy says it is.
     StaleCopyTrusted,
-    /// A page that the map of free pages names is taken without a look at it.
+    /// A page that the map of free pages names is reused without a check.
     FreeMapTrusted,
-    /// A scan shows rows of a leaf that lie before its position.
+    /// A scan returns rows of a leaf that precede its position.
     PositionForgotten,
     /// A scan goes on where a copy says that the leaf ends.
     StaleEndTrusted,
-    /// A nearest scan forgets rows that must wait, and does not look for them again.
+    /// A nearest scan drops rows that must wait, and does not search for them again.
     WindowNotShrunk,
-    /// A leaf is removed without a second look at whether it is empty.
+    /// A leaf is removed without a second check that it is empty.
     EmptinessAssumed,
     /// Vacuum does not wait for a scan that pinned a root when it was a leaf, before it was split.
     ReadersOfRootForgotten,
-    /// Vacuum waits for such a scan before it looks at the leaves and not afterwards.
+    /// Vacuum waits for such a scan before it reads the leaves, and not afterwards.
     ReadersOfRootTooEarly,
     /// Vacuum does not wait for such a scan in the table of NULLs.
     ReadersOfNullRootForgotten,
-    /// A row that is looked for again is recognised by its key alone.
+    /// A row that is searched for again is recognised by its key alone.
     TidNotCompared,
     /// A new page is logged as one that changes in parts.
     NewPageInParts,
@@ -78,26 +77,26 @@ mutants! {
     NearestEndsEarly,
     /// Vacuum counts the rows of every table.
     RowsCountedTwice,
-    /// The check of the structure does not look at the bounds of pages.
+    /// The check of the structure does not check the bounds of pages.
     BoundsNotChecked,
     /// A removed page's neighbour keeps its range.
     RangeNotHandedOn,
     /// A page that is added to a level is not the right neighbour of the one before it.
     NewPageNotLinked,
-    /// Vacuum passes over pages that were added since it began.
+    /// Vacuum skips pages that were added since it began.
     NewPagesSkipped,
-    /// Every table that finds a row shows it.
+    /// Every table in which a row is found returns it.
     ShownByEveryTable,
-    /// Whoever inserts a row that must not be near another searches before the insertion, not
-    /// after.
+    /// An insertion of a row that must not be near another is preceded, not followed, by the
+    /// search.
     SearchedFirst,
     /// Interrupts are served under a lock.
     InterruptUnderLock,
-    /// A scan of one scope shows rows of others that are on the same leaves.
+    /// A scan of one scope returns rows of others that are on the same leaves.
     ScopeNotCompared,
     /// A uniform leaf takes rows of any scope.
     UniformTakesAll,
-    /// A leaf is made uniform although only its first row was looked at.
+    /// A leaf is made uniform although only its first row was checked.
     MadeUniformUnseen,
     /// A leaf is made uniform whose rows have the scope of a new row, not of the lower bound.
     MadeUniformByTarget,
@@ -109,35 +108,35 @@ mutants! {
     StretchesApart,
     /// Whether a mixed leaf has room is computed as if it were uniform.
     RoomOfOtherForm,
-    /// The removal of rows from a uniform leaf takes their slots for those of a mixed one.
+    /// The removal of rows from a uniform leaf computes their slots as on a mixed one.
     SlotsOfOtherForm,
     /// A split leaves the payloads of the rows that it moves behind.
     PayloadsNotMoved,
-    /// A removed row's payload stays, where the last row fills the gap.
+    /// A removed row's payload stays, although the last row fills the gap.
     PayloadNotInGap,
     /// A row without a fingerprint is inserted without its scope.
     ScopeOfNullForgotten,
-    /// A row is looked for again whatever its scope.
+    /// A search for a row again ignores its scope.
     ScopeNotLookedFor,
-    /// A scan that is done with a scope steps over the next one.
+    /// A scan that has finished a scope skips the next one.
     ScopeSteppedOver,
     /// A scan of several scopes ends with the first.
     ScopesEndEarly,
     /// A scan of several scopes ends at one that has no row.
     EmptyScopeEnds,
-    /// When a column of a scope moves on, those after it stay where they were.
+    /// When a column of a scope advances, those after it stay as they were.
     ColumnsNotReset,
     /// A leaf with short TIDs takes rows with any TID.
     ShortTakesAll,
-    /// A leaf that cuts keys takes rows of which something else is cut.
+    /// A leaf that cuts keys takes rows whose cut bits differ.
     CutTakesAll,
-    /// A removal that fills gaps from the end leaves a leaf's entries said to ascend.
+    /// After a removal that fills gaps from the end, a leaf's entries still count as ascending.
     OrderKept,
-    /// A leaf's entries are said to ascend although nobody has looked.
+    /// A leaf's entries count as ascending without a check.
     OrderAssumed,
-    /// A scan passes over the chunk of a leaf in which what it looks for may begin.
+    /// A scan skips the chunk of a leaf in which the entries sought may begin.
     FirstChunkPassed,
-    /// A leaf that changes its form cuts of its keys what the new row allows.
+    /// A leaf that changes its form cuts from its keys what the new row allows.
     CutByTarget,
     /// Postings that settle are removed and added in two records.
     SettledInTwo,
@@ -147,15 +146,16 @@ mutants! {
     SettledReadAhead,
     /// Vacuum cleans the settled postings before the recent ones.
     SettledCleanedFirst,
-    /// Whoever settles postings takes the leaf that it found before it locked them for theirs.
+    /// A settlement does not check that postings are within the bounds of the settled leaf.
     SettledUnseen,
-    /// Whoever settles postings keeps the recent leaf locked while it waits for the settled one.
+    /// A settlement keeps the recent leaf locked while it waits for the settled one.
     SettledUnderLock,
     /// A search for postings stops at the end of the first leaf that has some.
     PostingsEndEarly,
-    /// A search for postings that goes on in a leaf takes what lies before its position.
+    /// A search for postings that goes on in a leaf reads the postings that precede its position
+    /// again.
     PostingsReadAgain,
-    /// A search for postings takes those of other scopes.
+    /// A search for postings returns those of other scopes.
     PostingsOfAllScopes,
     /// A posting that is found in both trees counts twice.
     SettlingCountsTwice,
@@ -169,23 +169,23 @@ mutants! {
     WaitsForSecondRecent,
     /// An insertion of postings puts them beyond the end of their leaf.
     AddedBeyondEnd,
-    /// An insertion settles an emptied leaf of which the form does not take its row.
+    /// An insertion settles an emptied leaf whose form does not take its row.
     EmptiedFormKept,
-    /// A settled leaf takes postings past one that it has no form for, which stays behind.
+    /// A settled leaf takes postings past one that its form does not take and that stays behind.
     SettledWithGaps,
-    /// The next scope is looked for on one leaf only.
+    /// The next scope is searched for on only one leaf.
     ScopeOfOneLeaf,
-    /// Whatever may be of a dead row is taken for dead.
+    /// Every row that may be dead counts as dead.
     SuspectsTakenForDead,
-    /// Entries of dead rows go, and readers where the log is replayed are not told.
+    /// Entries of dead rows are removed, but readers on a standby are not cancelled.
     HorizonNotLogged,
-    /// What is dead for new readers is taken for dead for all.
+    /// Rows that are dead to new readers count as dead to all.
     DeadForOneReader,
-    /// Whoever has asked which rows of a leaf are dead does not keep it pinned meanwhile.
+    /// A leaf does not stay pinned while the caller checks which of its rows are dead.
     DeadWithoutPin,
 }
 
-/// Whether a fault has vacuum take a leaf without waiting for pins.
+/// Whether a fault makes vacuum lock a leaf without waiting for pins.
 pub(crate) fn spares_cleanup(
     is_of_nulls: bool,
     is_new: bool,

@@ -1,7 +1,7 @@
-//! Calls a function when an allocation fails. Without it the process ends.
+//! Sets a function that is called when an allocation fails. Without it the process ends.
 //!
-//! The standard library has a hook for that, which is not stable yet. This crate has the only use
-//! of it, so that no other crate of the workspace may use what is unstable.
+//! The standard library's hook for that is not stable yet. Only this crate uses it, so that
+//! unstable features are allowed in no other crate of the workspace.
 
 #![cfg_attr(has_alloc_error_hook, feature(alloc_error_hook))]
 
@@ -11,8 +11,9 @@ use std::alloc::Layout;
 /// allocation aborts.
 pub const AVAILABLE: bool = cfg!(has_alloc_error_hook);
 
-/// Has `hook` called where memory is refused that code cannot do without, in this library's copy of
-/// the standard library. The hook may unwind. If it returns, the process aborts.
+/// Sets the function that is called when an allocation that cannot report failure is refused, in
+/// this library's copy of the standard library. The hook may unwind. If it returns, the process
+/// aborts.
 pub fn set_hook(hook: fn(Layout)) {
     #[cfg(has_alloc_error_hook)]
     std::alloc::set_alloc_error_hook(hook);

@@ -1,5 +1,5 @@
-//! Each allocation of each algorithm is refused in turn. The hook unwinds, and what is left gives
-//! the right answer.
+//! Refuses each allocation of each algorithm in turn. The hook unwinds, and the state that is left
+//! gives the right answer.
 
 #![allow(unsafe_code, reason = "an allocator's methods are unsafe")]
 
@@ -38,13 +38,13 @@ fn refuses() -> bool {
     granted == Some(0)
 }
 
-// SAFETY: does what System does, or returns null, which means that there is no memory.
+// SAFETY: does what System does, or returns null, which reports that there is no memory.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refuses() {
             return null_mut();
         }
-        // SAFETY: as the caller's.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`, which is also System's.
         unsafe { System.alloc(layout) }
     }
 
@@ -52,12 +52,12 @@ unsafe impl GlobalAlloc for Refusing {
         if refuses() {
             return null_mut();
         }
-        // SAFETY: as the caller's.
+        // SAFETY: `place` is System's, with this layout: all of this allocator's memory is.
         unsafe { System.realloc(place, layout, size) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as the caller's.
+        // SAFETY: `place` is System's, with this layout: all of this allocator's memory is.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -68,8 +68,8 @@ fn unwind(_: Layout) {
     resume_unwind(Box::new(NoMemory))
 }
 
-/// What `call` returns, if it returns, when allocation number `n` is refused, counted from 0. And
-/// whether it made that many.
+/// The result of `call`, if it returns, when its allocation number `n`, counted from 0, is refused.
+/// Also returns whether it made that many.
 fn with_one_refused<R>(n: u64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
     GRANTED.set(Some(n));
     let result = catch_unwind(AssertUnwindSafe(call));
@@ -81,9 +81,9 @@ fn with_one_refused<R>(n: u64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
     }
 }
 
-/// Refuses the first, the second, the third, ... allocation of a call on a new state. Each time
-/// another call on the same state follows, of which no allocation is refused: a call site keeps its
-/// state. After `every` allocations the steps grow.
+/// Refuses the first, the second, the third, ... allocation of a call on a new state. After each,
+/// calls again on the same state, without a refusal, because a call site keeps its state. After
+/// `every` allocations the steps grow.
 fn refuse_each<S, R: PartialEq + std::fmt::Debug>(
     what: &str,
     every: u64,
@@ -127,7 +127,8 @@ const ALL_STEPS: &str = concat!(
 const TEXT: &str = "<p>The Quick &amp; bro\u{301}wn fox, ﬃ Ⅷ</p> \
                     漢字與詞典，我们在北京大学学习 👍🏽 ١٢ アイ שלום";
 
-/// One test, because the tables and the dictionary are made once, and so must come first.
+/// One test, in which loading comes first, because the tables and the dictionary are loaded only
+/// once.
 #[test]
 fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
     if !simhash_oom::AVAILABLE {
@@ -147,10 +148,10 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
     refuse_with_model(&model, &texts);
 }
 
-/// What is loaded once: the dictionary and the character tables.
+/// The objects that are loaded once: the dictionary and the character tables.
 fn refuse_loading() {
-    // The configuration is parsed before. IndexMap asks again where it is refused, and all would be
-    // loaded on one such call.
+    // Parse the configuration beforehand. IndexMap retries a refused allocation, so a call that is
+    // refused there would succeed and load everything.
     let config: Config = ALL_STEPS.parse().expect("a config");
     let first = || {
         Simhasher::new(config.clone()).expect("needs no model").fingerprint::<u64>(TEXT, &mut || ())
@@ -174,7 +175,7 @@ fn refuse_loading() {
 fn refuse_configs() {
     let parsed = |config: &str| config.parse::<Config>().map(|config| config.to_string()).ok();
     refuse_each("config", 1_000, || (), |()| parsed(ALL_STEPS));
-    // More members than one node of a tree holds: an object must not grow by growing a tree's root.
+    // More members than a node of a B-tree holds: an object must not grow by growing a tree's root.
     let many_members =
         format!("{{{}}}", (0..40).map(|i| format!("\"k{i}\": 1")).collect::<Vec<_>>().join(", "));
     refuse_each("a config of many members", 1_000, || (), |()| parsed(&many_members));
@@ -257,10 +258,10 @@ fn refuse_streams(texts: &[String]) {
     }
 }
 
-/// Returns the model of the texts.
+/// Returns the model trained on the texts.
 fn refuse_training(texts: &[String]) -> Arc<Model> {
     refuse_each("training", 200, || (), |()| model(texts).as_bytes().to_vec());
-    // A word for each count up to 60, so that as many weights are told apart.
+    // A word for each count up to 60, so that there are as many different weights.
     let counts: Vec<String> =
         (0..60).map(|i| (i..60).map(|j| format!("count{j} ")).collect::<String>()).collect();
     refuse_each("training on many counts", 200, || (), |()| model(&counts).as_bytes().to_vec());

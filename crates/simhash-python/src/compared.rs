@@ -1,4 +1,4 @@
-//! What is made of two texts, or of two sequences of texts, row by row.
+//! Functions of two texts, or of two sequences of texts row by row.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::recipe::{Purpose, Recipe, value_error};
 use crate::texts::{Texts, bytes};
 use crate::work::{FEW, Work, run, run_long};
 
-/// What is made of each row: one or a list of many, or an Arrow array if one of the texts is.
+/// The results of all rows: one result, a list, or an Arrow array if one of the arguments is one.
 enum Rows<T> {
     One(Option<T>),
     Many(Vec<Option<T>>),
     Arrow(Vec<Option<T>>),
 }
 
-/// What a thread has made of the texts that stand beside each of many: once, not for each row.
+/// What a thread has made of an argument that is one text: made once, not for each row.
 struct Once<T> {
     is_one: [bool; 2],
     made: [Option<Rc<T>>; 2],
@@ -37,7 +37,7 @@ impl<T> Once<T> {
         Self { is_one: [a.is_one(), b.is_one()], made: [None, None] }
     }
 
-    /// What `make` makes of a row's text on a side.
+    /// The result of `make` for a row's text on a side.
     fn of(&mut self, side: usize, make: impl FnOnce() -> T) -> Rc<T> {
         if !self.is_one[side] {
             return Rc::new(make());
@@ -46,7 +46,8 @@ impl<T> Once<T> {
     }
 }
 
-/// What `make` makes of the texts of each row. One text stands beside each of many.
+/// The results of `make` for the texts of each row. An argument that is one text belongs to every
+/// row.
 fn rows<M, T: Send>(
     py: Python<'_>,
     [a, b]: [&Texts; 2],
@@ -164,7 +165,7 @@ fn checked_words(words: i64) -> PyResult<usize> {
     })
 }
 
-/// What cuts texts, and the text that stands beside each of many.
+/// What cuts texts, and the argument that is one text.
 type Cutter = (Simhasher, Option<Prepared>);
 
 /// Whether texts have a passage in common.
@@ -180,7 +181,7 @@ pub fn shares_passage<'py>(
     let maker = || (recipe.simhasher(Purpose::Passages), None);
     let [a_is_one, b_is_one] = [a.is_one(), b.is_one()];
     let made = rows(py, [&a, &b], maker, |(simhasher, kept): &mut Cutter, [a, b], check| {
-        // The text that stands beside each of many is cut once. It does not matter on which side.
+        // If one argument is one text, that is cut once. The answer does not depend on the side.
         let (one, other) = match (a_is_one, b_is_one) {
             (true, false) => (a, b),
             (false, true) => (b, a),
@@ -192,7 +193,7 @@ pub fn shares_passage<'py>(
     booleans(py, made)
 }
 
-/// The share of a's words that lie in passages that b has.
+/// The share of a's words that are in passages that b has too.
 #[pyfunction]
 pub fn passage_share<'py>(
     py: Python<'py>,
@@ -222,7 +223,7 @@ pub fn shared_passages(
     b: &str,
 ) -> PyResult<Vec<Place>> {
     let words = checked_words(words)?;
-    // There may be as many as the product of the texts' lengths.
+    // There may be as many passages as the product of the texts' lengths.
     run_long(py, None, |work| {
         let check = &mut || work.check();
         let mut passages = shared(&mut recipe.simhasher(Purpose::Passages), [a, b], words, check);

@@ -1,4 +1,4 @@
-//! What similarities mean for keys and fingerprints.
+//! What similarities imply for keys and fingerprints.
 
 use pyo3::prelude::*;
 use simhash_core::sets::sketch::{KEY_BITS, LEAST_SIMILARITY, Law};
@@ -16,15 +16,16 @@ pub fn no_law(similarity: f64) -> PyErr {
     )
 }
 
-/// (bands, rows, shared): texts are candidates at a similarity if they agree in at least so many
-/// of so many bands of so many rows.
+/// (bands, rows, shared): texts are candidates at a similarity if they agree in at least `shared`
+/// of the bands, each of which has this number of rows.
 #[pyfunction]
 pub fn law(similarity: f64) -> PyResult<(usize, usize, usize)> {
     let Law { bands, rows, shared } = Law::of(similarity).ok_or_else(|| no_law(similarity))?;
     Ok((bands, rows, shared))
 }
 
-/// The distance within which 99 % of the one-bit MinHash fingerprints of texts so similar lie.
+/// The distance that 99 % of the one-bit MinHash fingerprints of texts with this similarity are
+/// within.
 #[pyfunction]
 pub fn reach(similarity: f64, bits: u32) -> PyResult<u32> {
     Law::of(similarity).ok_or_else(|| no_law(similarity))?;

@@ -28,7 +28,7 @@ mod _native {
     use super::whole::{Pairs, clusters, duplicates, lengths};
     use super::*;
 
-    /// How many threads a call uses. 0: as many as there are cores.
+    /// Sets how many threads a call uses. 0: as many as there are cores.
     #[pyfunction]
     fn set_threads(threads: usize) {
         work::set_threads(threads);
@@ -39,7 +39,8 @@ mod _native {
         work::threads()
     }
 
-    /// What values are made by, and the version of the extension and the crates.
+    /// Adds the hash that says which values are made, and the version of the extension and the
+    /// crates.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("VALUES", simhash_core::VALUES)?;

@@ -1,4 +1,4 @@
-//! What is made of each text: fingerprints, keys, shingles, tokens, normalised texts, numbers.
+//! Functions of each text: fingerprints, keys, shingles, tokens, normalised texts, numbers.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::recipe::{Purpose, Recipe};
 use crate::texts::{Texts, bytes};
 use crate::work::{Work, run};
 
-/// What `make` makes of each text, in the order of the texts. Each thread has a maker of its own.
+/// The result of `make` for each text, in the order of the texts. Each thread has its own maker.
 pub fn each<M, T: Send>(
     py: Python<'_>,
     texts: &Texts,
@@ -69,8 +69,9 @@ impl Bytes for B256 {
     }
 }
 
-/// Fingerprints by "simhash" or "minhash". Of one text its bytes or None. Of a sequence the bytes
-/// of all, those of missing ones 0, and a byte for each: 1 if it is missing. Of Arrow an array.
+/// Fingerprints by "simhash" or "minhash". For one text, its bytes or None. For a sequence, the
+/// bytes of all, with zeros for missing ones, and a byte for each, which is 1 if the fingerprint is
+/// missing. For Arrow, an array.
 #[pyfunction]
 pub fn fingerprints<'py>(
     py: Python<'py>,
@@ -122,7 +123,7 @@ fn of_width<'py, F: Bytes>(
     Ok((PyBytes::new(py, &all), PyBytes::new(py, &missing)).into_pyobject(py)?.into_any())
 }
 
-/// Of 64 bits unsigned numbers, of others bytes.
+/// An array of unsigned numbers for 64 bits, and of bytes for more.
 fn fingerprint_array<F: Bytes>(
     made: impl ExactSizeIterator<Item = Option<F>>,
 ) -> PyResult<ArrayRef> {
@@ -153,7 +154,7 @@ fn fingerprint_array<F: Bytes>(
     Ok(Arc::new(array.finish()))
 }
 
-/// An object that every library of Arrow takes, by the PyCapsule interface.
+/// An object that every Arrow library accepts, by the PyCapsule interface.
 pub fn arrow(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
     let field = Field::new("", array.data_type().clone(), true);
     let array = PyArray::try_new(array, field.into()).map_err(arrow_error)?;
@@ -188,7 +189,7 @@ pub fn tokens<'py>(py: Python<'py>, recipe: &Recipe, texts: Texts) -> PyResult<B
     string_lists(py, &texts, each(py, &texts, maker, Simhasher::tokens)?)
 }
 
-/// The numbers of each text, as they are compared.
+/// The numbers of each text, in the form in which they are compared.
 #[pyfunction]
 pub fn numbers<'py>(py: Python<'py>, recipe: &Recipe, texts: Texts) -> PyResult<Bound<'py, PyAny>> {
     let made = each(
@@ -217,8 +218,8 @@ fn string_lists<'py>(
     arrow(py, Arc::new(array.finish()))
 }
 
-/// The keys of each text's sketch, for a similarity: one of each band that [`crate::laws::law`]
-/// counts. None for a text without a token.
+/// The keys of each text's sketch for a similarity: one for each band of [`crate::laws::law`]. None
+/// for a text without a token.
 #[pyfunction]
 pub fn keys<'py>(
     py: Python<'py>,
@@ -238,8 +239,8 @@ pub fn keys<'py>(
     number_lists(py, &texts, made.into_iter().map(Option::flatten).collect())
 }
 
-/// The hashes of each text's set of shingles, whose Jaccard coefficient similarity is. ValueError
-/// if shingles have weights.
+/// The hashes of each text's set of shingles. Similarity is the Jaccard coefficient of such sets.
+/// ValueError if shingles have weights.
 #[pyfunction]
 pub fn shingles<'py>(
     py: Python<'py>,
@@ -256,7 +257,7 @@ pub fn shingles<'py>(
     number_lists(py, &texts, made)
 }
 
-/// Lists of numbers, of 64 bits with a sign.
+/// Lists of signed numbers of 64 bits.
 fn number_lists<'py>(
     py: Python<'py>,
     texts: &Texts,
@@ -279,7 +280,7 @@ fn number_lists<'py>(
     arrow(py, Arc::new(array.finish()))
 }
 
-/// What was made of one text, or a list.
+/// The result for one text, or a list of results.
 pub fn one_or_list<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
     texts: &Texts,

@@ -1,4 +1,4 @@
-//! Which texts have a key: postings (key, place), in memory or, where they do not fit, in a file.
+//! Which texts have a key: postings (key, place), in memory or, if they do not fit, in a file.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::laws::UNUSED;
 
-/// A key in the most significant bits, and the place of a row that has it in the others.
+/// A key in the most significant bits, and the place of a row with this key in the others.
 pub trait Posting: Copy + Ord + Send {
     const SIZE: usize = size_of::<Self>();
 
@@ -17,7 +17,7 @@ pub trait Posting: Copy + Ord + Send {
     fn read(file: &mut impl Read) -> io::Result<Self>;
 }
 
-/// So many rows have places of a posting of 8 bytes.
+/// The most rows whose places fit into postings of 8 bytes.
 pub const SHORT: usize = 1 << UNUSED;
 
 impl Posting for u64 {
@@ -72,8 +72,8 @@ fn read_bytes<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
 
 /// The places of rows by their keys.
 pub trait Places {
-    /// Hands the places of each key that several rows have to `each`, until it says false.
-    /// `check` is called between pieces of work.
+    /// Passes the places of each key that several rows have to `each`, until it returns false.
+    /// Calls `check` between pieces of work.
     fn each_key(
         &self,
         each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
@@ -103,21 +103,21 @@ impl<P: Posting> Places for InMemory<P> {
     }
 }
 
-/// Postings in a file without a name. Those of a key stand beside each other.
+/// Postings in a file without a name. Those of a key are consecutive.
 pub struct InFile {
     file: File,
     postings: usize,
     read: fn(&mut BufReader<&File>) -> io::Result<(u64, u32)>,
 }
 
-/// So many bytes are read and written at a time.
+/// The bytes that are read and written at a time.
 const BUFFER: usize = 256 << 10;
 
-/// After so many postings a call looks whether it was cancelled.
+/// A call checks whether it was cancelled each time after this many postings.
 const OFTEN: usize = 4096;
 
 impl InFile {
-    /// A file of what `next` gives, a part at a time, until it gives none. No key is in two parts.
+    /// A file of the parts that `next` returns until it returns none. No key is in two parts.
     pub fn new<P: Posting>(
         directory: &Path,
         next: impl FnMut() -> Option<Vec<P>>,

@@ -1,4 +1,4 @@
-//! A configuration and what it names, and what cuts texts by it.
+//! A configuration with the objects that it names, and the simhashers that cut texts by it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use simhash_core::features::model::Model;
 use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher, passages};
 
-/// What texts are cut for: each reads a part of a configuration, and the extension reads the same.
+/// What texts are cut for. Each purpose uses a part of the configuration, the same as in the
+/// extension.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Tokens, normalised texts, simhash.
@@ -23,7 +24,7 @@ pub enum Purpose {
     Passages,
 }
 
-/// A configuration and what it names.
+/// A configuration, and the objects that it names.
 #[pyclass(frozen, module = "pg_simhash._native")]
 pub struct Recipe {
     config: Config,
@@ -61,7 +62,7 @@ impl Recipe {
             stop_words: stopwords.map(|words| list(Kind::StopWords, words)).transpose()?,
         };
         let recipe = Recipe { config, named };
-        // What is missing, or does not belong together, is said at once.
+        // Report missing or unsuitable objects at once.
         for purpose in [Purpose::All, Purpose::Near] {
             recipe.made(purpose)?;
         }
@@ -79,7 +80,7 @@ impl Recipe {
         &self.config
     }
 
-    /// What cuts texts.
+    /// The simhasher that cuts texts for a purpose.
     pub fn simhasher(&self, purpose: Purpose) -> Simhasher {
         self.made(purpose).expect("it could be made when the recipe was made")
     }

@@ -1,4 +1,4 @@
-//! Texts in memory as the rows of a whole table.
+//! Texts in memory as the rows of a table, for searches over whole tables.
 
 use std::collections::HashMap;
 use std::io;
@@ -27,12 +27,12 @@ pub struct TextRows<'a> {
     last_round: u32,
 }
 
-/// The share of all work that is making keys.
+/// The share of the whole work that is needed to make keys.
 const KEYS: f64 = 0.5;
 
 impl<'a> TextRows<'a> {
-    /// The rows of texts, with the keys of a layout. There are fewer than 2^32 - 2. Where `memory`
-    /// bytes do not hold all postings, a few bands of them are made at a time, and they lie in a
+    /// The rows of texts, with the keys of a layout. There must be fewer than 2^32 - 2. If `memory`
+    /// bytes do not hold all postings, they are made for a few bands at a time and kept in a
     /// temporary file in `directory`.
     pub fn new(
         texts: &'a [Option<&'a str>],
@@ -60,7 +60,7 @@ impl<'a> TextRows<'a> {
     }
 }
 
-/// What postings are made of.
+/// The parts from which postings are made.
 struct Maker<'a> {
     texts: &'a [Option<&'a str>],
     recipe: &'a Recipe,
@@ -89,7 +89,7 @@ impl Maker<'_> {
     /// The postings of some bands, ascending.
     fn postings<P: Posting>(&self, bands: Range<usize>) -> Vec<P> {
         let &Maker { texts, recipe, layout, work, .. } = self;
-        // Of a part of the texts at a time, so that there is progress to be seen.
+        // In parts of the texts, so that progress is visible.
         let part = texts.len().div_ceil(32).max(4096);
         let mut all: Vec<P> = Vec::with_capacity(texts.len() * bands.len());
         for (number, of_part) in texts.chunks(part).enumerate() {
@@ -104,7 +104,7 @@ impl Maker<'_> {
                         sketcher.keys(text, layout, &mut || work.check(), keys);
                     }
                     let place = (first + place) as u32;
-                    // A text has a key of each band, or none.
+                    // A text has a key for each band, or no keys.
                     let wanted = keys.get(bands.clone()).unwrap_or_default();
                     wanted.iter().map(|&key| P::new(key, place)).collect::<Vec<_>>()
                 },

@@ -1,4 +1,4 @@
-//! Texts as Python has them: one string, a sequence of strings, or Arrow's arrays.
+//! Texts as arguments from Python: one string, a sequence of strings, or Arrow arrays.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 use pyo3_arrow::input::AnyArray;
 
-/// Texts, held where they lie.
+/// Texts, which are not copied.
 pub enum Texts {
     One(PyBackedStr),
     Many(Vec<Option<PyBackedStr>>),
@@ -40,7 +40,7 @@ impl<'py> FromPyObject<'_, 'py> for Texts {
     }
 }
 
-/// None, or the missing value of pandas.
+/// Whether an item is None, or pandas' missing value.
 fn is_missing(item: &Bound<'_, PyAny>) -> PyResult<bool> {
     if item.is_none() {
         return Ok(true);
@@ -99,8 +99,8 @@ fn chunks(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let mut all = Vec::with_capacity(chunks.len());
     let mut before = 0;
     for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
-        // Whoever made it has promised this, and texts that are none would be worse than an error.
-        // Of a dictionary the values too.
+        // Its maker promises that it is valid, but a `str` that is not would be undefined
+        // behaviour. This also checks the values of a dictionary.
         chunk.to_data().validate_full().map_err(|error| {
             failed(format!("the Arrow array is not valid, from text {before} on: {error}"))
         })?;
@@ -123,7 +123,7 @@ impl Texts {
         matches!(self, Texts::Arrow(_))
     }
 
-    /// All texts in their order. `None` for one that is missing.
+    /// All texts in order. `None` for a missing one.
     pub fn all(&self) -> Vec<Option<&str>> {
         match self {
             Texts::One(text) => vec![Some(text)],
@@ -144,7 +144,7 @@ impl Texts {
     }
 }
 
-/// The bytes of texts.
+/// The bytes of all texts together.
 pub fn bytes(texts: &[Option<&str>]) -> usize {
     texts.iter().flatten().map(|text| text.len()).sum()
 }

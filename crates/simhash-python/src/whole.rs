@@ -1,4 +1,4 @@
-//! Many texts at once: which to drop, all pairs, clusters.
+//! Searches over many texts at once: which to drop, all pairs, clusters.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ use crate::rows::TextRows;
 use crate::texts::Texts;
 use crate::work::{Work, run_long};
 
-/// How many bytes of memory keys may take, and as many again sets of shingles; and the directory
-/// where keys lie that memory does not hold.
+/// The bytes of memory for keys, and as many again for sets of shingles; and the directory for keys
+/// that do not fit.
 #[derive(FromPyObject)]
 pub struct Room(usize, PathBuf);
 
-/// What whole tables are asked for, and how.
+/// The parameters of a search over whole tables.
 struct Asked<'a> {
     recipe: &'a Recipe,
     similarity: f64,
@@ -27,7 +27,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What `ask` makes of the rows of texts, which stand in an order.
+    /// The result of `ask` on the rows of texts, in this order.
     fn of<'py, T: Send>(
         &self,
         progress: Option<&Bound<'py, PyAny>>,
@@ -51,14 +51,14 @@ impl Asked<'_> {
     }
 }
 
-/// How many characters each text has.
+/// The number of characters of each text.
 #[pyfunction]
 pub fn lengths(texts: Texts) -> Vec<Option<usize>> {
     texts.all().into_iter().map(|text| text.map(|text| text.chars().count())).collect()
 }
 
-/// The texts to drop, as (duplicate, kept, similarity), by their numbers. They are taken in
-/// `order`, which has each number once.
+/// The texts to drop, as (duplicate, kept, similarity), by their numbers. They are processed in
+/// `order`, which contains each number once.
 #[pyfunction]
 #[pyo3(signature = (recipe, similarity, texts, order, room, progress=None))]
 pub fn duplicates<'py>(
@@ -87,7 +87,7 @@ pub fn duplicates<'py>(
     Ok(dropped.collect())
 }
 
-/// An order that names each of `length` numbers once.
+/// Checks that an order contains each of `length` numbers once.
 fn checked(order: Option<Vec<u32>>, length: usize) -> PyResult<Option<Vec<u32>>> {
     let Some(order) = order else { return Ok(None) };
     let mut seen = vec![false; length];
@@ -125,7 +125,7 @@ impl Pairs {
                 for pair in &same {
                     for a in pairs.places(pair.first) {
                         for b in pairs.places(pair.second) {
-                            // Of one class, each pair once.
+                            // Within one class, each pair only once.
                             if pair.first != pair.second || a < b {
                                 all.push((a.min(b), a.max(b), pair.similarity));
                             }
@@ -150,8 +150,8 @@ impl Pairs {
     }
 }
 
-/// The clusters of two texts and more, by their numbers: of each (text, similarity to the first
-/// one). They are connected by chains of pairs, or, as stars, near their first one.
+/// The clusters of at least two texts, by their numbers: for each a list of (text, similarity to
+/// the first one). Texts are connected by chains of pairs, or, in a star, near the first one.
 #[pyfunction]
 #[pyo3(signature = (recipe, similarity, texts, is_star, room, progress=None))]
 pub fn clusters<'py>(

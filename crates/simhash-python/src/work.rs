@@ -1,4 +1,4 @@
-//! Work on all cores, without Python's lock, that a signal ends.
+//! Runs work on all cores, without Python's lock. A signal ends it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,19 +11,19 @@ use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// What one call does. It can be cancelled, and says how far it is.
+/// The state of one call, which can be cancelled and reports its progress.
 #[derive(Default)]
 pub struct Work {
     is_cancelled: AtomicBool,
-    /// Of a thousand.
+    /// The share that is done, in thousandths.
     done: AtomicU32,
 }
 
-/// What unwinds a cancelled call.
+/// The payload with which a cancelled call unwinds.
 struct Cancelled;
 
 impl Work {
-    /// Called between pieces of work. It unwinds if the call was cancelled.
+    /// Called between pieces of work. Unwinds if the call was cancelled.
     #[inline]
     pub fn check(&self) {
         if self.is_cancelled.load(Ordering::Relaxed) {
@@ -31,12 +31,12 @@ impl Work {
         }
     }
 
-    /// Ends the call with an error of the system.
+    /// Ends the call with an I/O error.
     pub fn fail(&self, error: std::io::Error) -> ! {
         resume_unwind(Box::new(error))
     }
 
-    /// How much is done, of 1.
+    /// Records the share that is done, 0 to 1.
     pub fn progress(&self, share: f64) {
         self.done.store((share * 1000.0) as u32, Ordering::Relaxed);
     }
@@ -45,7 +45,8 @@ impl Work {
 /// How many threads calls use. 0: as many as there are cores.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// The threads, and the process that they belong to: after a fork the child has none of them.
+/// The process that made the threads, their number, and the threads. After a fork the child has
+/// none of them.
 static POOL: Mutex<Option<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(None);
 
 pub fn set_threads(threads: usize) {
@@ -71,7 +72,7 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("no threads can be started: {error}")))?;
     let made = Arc::new(made);
-    // Those of a parent process cannot be waited for here.
+    // A wait for the threads of a parent process would never end.
     if let Some((of, _, old)) = pool.replace((process, threads, made.clone()))
         && of != process
     {
@@ -80,13 +81,13 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(made)
 }
 
-/// How often Python is asked whether there is a signal.
+/// The interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// So many bytes of text are dealt with at once, by the thread that calls: in a millisecond or so.
+/// The most bytes of text that the calling thread processes itself, in about a millisecond.
 pub const FEW: usize = 16 << 10;
 
-/// Does `work`, of so many bytes of text.
+/// Does `work` on `bytes` bytes of text.
 pub fn run<T: Send>(
     py: Python<'_>,
     bytes: usize,
@@ -99,7 +100,7 @@ pub fn run<T: Send>(
     run_long(py, None, work)
 }
 
-/// Does `work` on all cores. `progress` is called with the share that is done, of 1.
+/// Does `work` on all cores. Calls `progress` with the share that is done, 0 to 1.
 pub fn run_long<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -113,7 +114,7 @@ pub fn run_long<T: Send>(
             let (ready, wait) = channel();
             scope.spawn(move || {
                 let done = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(state))));
-                // Who waits is there until it has this.
+                // The receiver lives until it has received this.
                 _ = ready.send(done);
             });
             let (mut failed, mut told) = (None, u32::MAX);
@@ -144,7 +145,7 @@ pub fn run_long<T: Send>(
     })
 }
 
-/// Lets Python see its signals, and tells it the share of a thousand that is done.
+/// Has Python check for signals, and reports the share that is done, in thousandths.
 fn tell(progress: Option<&Py<PyAny>>, share: Option<u32>) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
@@ -155,7 +156,7 @@ fn tell(progress: Option<&Py<PyAny>>, share: Option<u32>) -> PyResult<()> {
     })
 }
 
-/// A panic as Python sees it.
+/// The Python exception for a panic's payload.
 fn error_of(panic: Box<dyn Any + Send>) -> PyErr {
     let panic = match panic.downcast::<std::io::Error>() {
         Ok(error) => return PyErr::from(*error),

@@ -3,7 +3,7 @@
 //!
 //! The sets are where `evaluate/draw` writes them. A pair is right by similarity if the Jaccard
 //! similarity of its word pairs reaches the requested one. It is right by label if both texts have
-//! the same label; of these, the report leaves out pairs that share little. Pairs that are found
+//! the same label. Of these, the report leaves out pairs that share little. Pairs that are found
 //! are counted by both, so that every precision and recall follows from a row.
 
 mod clock;
