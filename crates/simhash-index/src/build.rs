@@ -77,7 +77,7 @@ pub struct Writer<'a, K: TreeKey, S> {
     page: Option<u32>,
     /// What these rows have in common.
     common: Common<K>,
-    /// What the last leaf of a stretch is followed by.
+    /// The entry and the page behind the last leaf of a stretch.
     end: Option<(Entry<K>, u32)>,
     /// Downlinks of the leaves written so far.
     downlinks: Vec<Downlink<K>>,

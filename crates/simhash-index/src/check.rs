@@ -6,11 +6,11 @@ use crate::key::TreeKey;
 use crate::page::{Bounds, Entry, Page};
 use crate::store::{Lock, Store};
 
-/// Checks the structure of every table, and raises an ERROR where it is wrong. Nobody may write
+/// Checks the structure of every table, and raises an ERROR if it is wrong. No process may write
 /// meanwhile.
 ///
 /// Tables may differ in dead rows. Vacuum empties one after the other, and an insertion that failed
-/// halfway has reached the first ones only.
+/// halfway has reached only the first ones.
 pub fn check_tables<K: TreeKey, S: Store>(index: &Index<K, S>) {
     let mut seen = vec![false; index.store.pages() as usize];
     for table in index.tables() {

@@ -1,5 +1,5 @@
-//! What an index looks like: rows, leaves, levels, and how evenly rows are spread over the values
-//! of a table's block within a scope.
+//! Figures of an index: rows, leaves, levels, and how evenly rows are spread over the values of a
+//! table's block within a scope.
 
 use simhash_core::base::key::Key;
 

@@ -2,13 +2,14 @@
 //!
 //! - A leaf is *uniform* if all of its rows have the scope of its lower bound, which is stored once
 //!   then. So the rows of a large scope take no more room than rows without a scope.
-//! - A TID has 3 bytes, 4 or 6. Of 3 bytes, the offset takes as many bits as the greatest on the
-//!   leaf needs, and the number of the heap page the others.
+//! - A TID has 3, 4 or 6 bytes. In 3 bytes, the offset takes as many bits as the greatest offset on
+//!   the leaf needs, and the number of the heap page takes the others.
 //! - The most significant bytes of a fingerprint are *cut* if they are those of the lower bound.
 //!   Their place holds the most significant bytes of the TID, so keys keep their width, and scans
 //!   compare them under a mask.
 //!
-//! A leaf has one form. What does not fit into it changes the form, or is put on another leaf.
+//! A leaf has one form. A row that does not fit into it changes the form, or is put on another
+//! leaf.
 
 use simhash_core::Fingerprint;
 use simhash_core::base::key::Key;
@@ -36,12 +37,12 @@ impl Tids {
     /// TIDs of heaps of 16 GB.
     pub const SHORT: Self = Self { bytes: 4, offset_bits: MOST_OFFSET_BITS };
 
-    /// TIDs of three bytes, of which so many bits are the offset.
+    /// TIDs of three bytes, with this many bits for the offset.
     pub const fn brief(offset_bits: u8) -> Self {
         Self { bytes: 3, offset_bits }
     }
 
-    /// The TIDs of the fewest bytes among which are all with these pages and offsets or less.
+    /// The shortest TIDs that can store all pages and offsets up to these.
     fn least(page: u64, offset: u64) -> Self {
         let needed = (u64::BITS - offset.leading_zeros()).max(1);
         let brief = Self::brief(needed.min(u32::from(MOST_OFFSET_BITS)) as u8);
@@ -54,7 +55,7 @@ impl Tids {
         self.bytes as usize
     }
 
-    /// Whether this TID can be stored so.
+    /// Whether this TID can be stored in this way.
     #[inline]
     pub const fn take(self, tid: u64) -> bool {
         tid & 0xffff < 1 << self.offset_bits
@@ -103,7 +104,7 @@ impl Form {
         Self { uniform: true, tids: Tids::brief(1), cut }
     }
 
-    /// The form that a page's flags say. `None` if there is none such.
+    /// The form that a page's flags encode. `None` if they encode none.
     #[inline]
     pub const fn of_flags(flags: u16) -> Option<Self> {
         let offset_bits = (flags >> OFFSET_SHIFT & OFFSET_MASK) as u8;
@@ -150,8 +151,8 @@ impl Form {
     }
 }
 
-/// Whether leaves of this shape can leave out bytes of their keys: of keys that are stored whole,
-/// and for which scans can mask bits.
+/// Whether leaves of this shape can cut their keys: only keys that are stored whole, and in which
+/// scans can mask bits.
 pub const fn may_cut<K: TreeKey>(shape: &Shape) -> bool {
     shape.key == K::Fingerprint::BYTES && is_maskable(shape.key)
 }
@@ -176,7 +177,7 @@ impl<K: TreeKey> Clone for Common<K> {
 impl<K: TreeKey> Copy for Common<K> {}
 
 impl<K: TreeKey> Common<K> {
-    /// Of no row yet.
+    /// For no row yet.
     pub fn new(low: Entry<K>) -> Self {
         let differing = K::Fingerprint::ZERO;
         Self { low, is_empty: true, uniform: true, differing, page: 0, offset: 0 }
@@ -278,7 +279,7 @@ mod tests {
                 }
             }
         }
-        // Those of version 0.1.0 and 0.2.0.
+        // The flags of versions 0.1.0 and 0.2.0.
         assert_eq!([Form::MIXED, Form::UNIFORM].map(Form::flags), [0, 2]);
         assert_eq!(Form { tids: Tids::SHORT, ..Form::UNIFORM }.flags(), 6);
         for impossible in [0x1, 0x8 | 0x10, 0x14, 0xc0, 0x300, 0x400, 0x8000] {

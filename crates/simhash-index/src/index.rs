@@ -2,8 +2,9 @@
 //!
 //! Copies of inner pages are kept until they prove stale, so that a probe touches shared pages only
 //! for its leaf. A stale copy is slow, never wrong: every leaf says which table and key range it
-//! holds, and whoever arrives there checks. A copy is dropped when a leaf reached through it turns
-//! out to have been split. All copies are dropped when a leaf is no longer where a copy says.
+//! holds, and every process that locks it checks that. A copy is dropped when a leaf reached
+//! through it turns out to have been split. All copies are dropped when a leaf is no longer where a
+//! copy says.
 //!
 //! This relies on a file that never shrinks and a meta page that never changes.
 
@@ -48,7 +49,7 @@ fn top<K: TreeKey>(key: K, scope: Option<usize>) -> u64 {
 /// A downlink, with two hints.
 pub struct Child<H> {
     pub number: u32,
-    /// Where in memory the child was found last. Whoever pins it checks that.
+    /// Where in memory the child was found last. A pin checks whether it is still there.
     pub recent: Cell<H>,
     /// Where the key and the slot of the next row that is appended to the child may go.
     pub next: Cell<[u16; 2]>,
@@ -115,7 +116,7 @@ impl<K: TreeKey, H: Default> Inner<K, H> {
     /// The index of the child that covers `target`, or 0 if `target` is below the first separator.
     pub fn child_covering(&self, target: &Entry<K>) -> usize {
         let mut after = not_above(&self.keys, self.guess(target), target.key);
-        // TIDs lie elsewhere, and decide among equal keys only.
+        // TIDs are stored apart from keys, and decide only among equal keys.
         while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;
         }
@@ -184,7 +185,7 @@ pub struct Cache<K, H> {
     budget: Rc<Budget>,
 }
 
-/// What a sample of rows says.
+/// The results of a sample of rows.
 struct Sampled {
     /// The pages of the file when the sample was taken.
     pages: u32,
@@ -203,7 +204,7 @@ struct Answer {
     read: f64,
 }
 
-/// An answer for so many leaves is good for others that differ by so large a part.
+/// An answer is reused for numbers of leaves that differ by at most this share of them.
 const SAME: f64 = 1.0 / 32.0;
 
 type Copies<K, H> = HashMap<u32, Rc<Inner<K, H>>, BuildHasherDefault<PageHasher>>;
@@ -261,7 +262,7 @@ impl<K, S: Store> Clone for Index<K, S> {
 }
 
 impl<K: TreeKey, S: Store> Index<K, S> {
-    /// An index of which the cache holds what is known.
+    /// An index with a cache of it.
     pub fn new(store: S, cache: Rc<Cache<K, S::Hint>>) -> Self {
         Self { store, layout: cache.layout, shape: cache.meta.shape(), cache }
     }
@@ -296,8 +297,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.sampled().selective.clone()
     }
 
-    /// About how many leaves a scan reads to find all within `distance` of a row, where a table has
-    /// so many. A sample says how much more than random the rows are alike.
+    /// About how many leaves a scan reads to find all rows within `distance` of a row, if a table
+    /// has `leaves`. A sample shows how much more alike than random the rows are.
     pub fn expected_leaves(&self, distance: u32, leaves: f64) -> f64 {
         let distance = distance.min(self.layout.bits());
         let sampled = self.sampled();
@@ -322,8 +323,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         read
     }
 
-    /// A figure of an index of postings ([`crate::runs`]): what is remembered of it until the file
-    /// has doubled, else what `find` finds.
+    /// A figure of an index of postings ([`crate::runs`]). It is remembered until the file has
+    /// doubled, and then `find` is called again.
     pub fn remembered_run(&self, find: impl FnOnce(&Self) -> f64) -> f64 {
         let pages = self.store.pages();
         if let Some((_, run)) = self.cache.run.get().filter(|&(then, _)| pages / 2 <= then) {
@@ -383,8 +384,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.cache.inner.borrow().get(&number).cloned()
     }
 
-    /// Copies an inner page, and keeps the copy if there is room. What is known of other indexes
-    /// makes room. Raises an ERROR if the page's separators are out of order.
+    /// Copies an inner page, and keeps the copy if there is room. Copies of other indexes make
+    /// room. Raises an ERROR if the page's separators are out of order.
     pub fn keep(&self, number: u32, page: &Page<'_>) -> Rc<Inner<K, S::Hint>> {
         let copy = Inner::copy(page, &self.shape)
             .unwrap_or_else(|damage| self.store.damaged(number, &damage));

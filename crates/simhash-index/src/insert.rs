@@ -1,12 +1,12 @@
 //! Insertion of one row: one entry in every table. Up to four tables are a group, which is changed
 //! under one record of the log.
 //!
-//! The leaves of a group are all locked, then all changed. Only the first leaf may be waited for.
-//! The pages where the others should be may have been reused, and one of them may even be locked
-//! here already. If a leaf cannot be locked at once, all locks are given up, that leaf is waited
-//! for alone, and the group starts over. A full leaf is rid of dead rows or split, again with no
-//! other lock held, and the group starts over. So nobody waits while holding a leaf of a group, and
-//! there is no deadlock.
+//! The leaves of a group are all locked, then all changed. Only for the first leaf may the process
+//! wait. The pages where the others should be may have been reused, and one of them may even be
+//! locked by this process. If a leaf cannot be locked at once, the process releases all locks,
+//! waits for that leaf alone, and starts over with the group. From a full leaf, it removes dead
+//! rows, or it splits the leaf, again with no other lock held, and starts over. So no process waits
+//! while it holds a leaf of a group, and there is no deadlock.
 //!
 //! Every table is written before the call returns. So of two transactions that insert and then
 //! search (an exclusion constraint), at least one sees the other's row.
@@ -78,8 +78,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             match self.lock_leaves(tables, &row) {
                 Ok(leaves) => return self.store.append(&leaves),
                 Err(Obstacle::Missed(table, place, why)) => {
-                    // Waiting for a lock may take any time. But whoever has looked for a leaf alone
-                    // has brought the copies up to date.
+                    // A leaf may be locked any number of times. But the search for it alone brings
+                    // the copies up to date, so it cannot be elsewhere each time.
                     if matches!(why, Missed::Elsewhere) {
                         contradicted(place.leaf);
                     }

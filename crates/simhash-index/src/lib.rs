@@ -23,10 +23,10 @@
 //! 4. Every page says which table and level it is of, and which range [low, high). A process may
 //!    arrive by stale information: by an old copy of the parent, by a right link, by a link to a
 //!    page that was reused since. It sees from the locked page alone whether that is the right one.
-//! 5. Whoever waits for a page has no page locked but those above it in its tree and those to its
-//!    left on its level. Everything else is locked at once or not at all: the other leaves of an
-//!    insertion, and the leaf to which postings settle. Nobody serves an interrupt while holding a
-//!    lock.
+//! 5. A process that waits for a page has no page locked but those above it in its tree and those
+//!    to its left on its level. Everything else is locked at once or not at all: the other leaves
+//!    of an insertion, and the leaf to which postings settle. No process serves an interrupt while
+//!    it holds a lock.
 //! 6. A row's entries are all in their tables before its insertion returns.
 //! 7. Before a TID may be reused, vacuum takes every leaf under a cleanup lock, and then the root
 //!    of every table, which may have been a leaf until a moment ago. So a scan that keeps a leaf
@@ -36,9 +36,10 @@
 //! - [`store`]: what the index asks of a store. [`page`], [`form`] and [`meta`]: the layout
 //!   of pages. [`key`]: what orders them.
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
-//! - [`insert`], [`split`], [`allocate`], [`reclaim`], [`remove`], [`vacuum`]: all that changes an
-//!   index.
-//! - [`postings`]: how texts are inserted, how their keys settle, and who shares some of them.
+//! - [`insert`], [`split`], [`allocate`], [`reclaim`], [`remove`], [`vacuum`]: all code that
+//!   changes an index.
+//! - [`postings`]: how texts are inserted, how their keys settle, and which rows share some of
+//!   them.
 //! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.
 //! - [`build`], [`check`] and [`facts`]. [`runs`]: how many postings share a key.
 

@@ -40,10 +40,10 @@ pub struct Meta {
     /// What the columns of the scope hold, in codes as `kind` is. 0 for none.
     pub scope_kinds: [u32; SCOPE_COLUMNS],
     /// How many postings a text has, and from how many components each was made. 0 for an index of
-    /// block tables. Of passages: 1, and the least number of their words.
+    /// block tables. For passages: 1, and the least number of their words.
     pub bands: u32,
     pub rows: u32,
-    /// The bits of the least similarity that the postings serve, an f64. Of passages: 0.
+    /// The bits of the least similarity that the postings serve, an f64. For passages: 0.
     pub similarity: u64,
 }
 

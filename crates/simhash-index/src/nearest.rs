@@ -52,7 +52,7 @@ pub struct Nearest<K: TreeKey, S: Store> {
 }
 
 impl<K: TreeKey, S: Store> Nearest<K, S> {
-    /// Rows that are farther than `limit` may come or not.
+    /// Rows that are farther than `limit` may be returned or not.
     pub fn new(
         index: &Index<K, S>,
         (query, limit): (K::Fingerprint, u32),
@@ -77,7 +77,8 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
         scan
     }
 
-    /// Appends the next rows in order of distance. False at the end. True may come without a row.
+    /// Appends the next rows in order of distance. False at the end. True may be returned without a
+    /// row.
     pub fn next_batch(&mut self, index: &Index<K, S>, batch: &mut Vec<Hit<K>>) -> bool {
         let Some(scan) = &mut self.scan else {
             return self.next_window(index);
@@ -141,8 +142,8 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
     }
 }
 
-/// The rows near any of several queries, in order of distance. A row comes once for each of its
-/// keys and each query.
+/// The rows near any of several queries, in order of distance. A row is returned once for each of
+/// its keys and each query.
 pub struct NearestOfAny<K: TreeKey, S: Store> {
     scans: Vec<Merged<K, S>>,
 }
@@ -156,7 +157,7 @@ struct Merged<K: TreeKey, S: Store> {
 }
 
 impl<K: TreeKey, S: Store> Merged<K, S> {
-    /// A distance such that no row still to come is nearer. `None` when no row is still to come.
+    /// A distance below which no further row can be. `None` when there are no further rows.
     fn bound(&self) -> Option<u32> {
         match self.ahead.front() {
             Some(hit) => Some(hit.distance),

@@ -24,8 +24,8 @@
 //!   one record.
 //! - A leaf's first entries ascend, as many as its flags say, and the others are in no order. Inner
 //!   pages are sorted. Entry 0's separator equals low, and every separator equals its child's low.
-//! - The range of a leaf may be more than its form can store. Such a row changes the form, or is
-//!   put on a new leaf.
+//! - The range of a leaf may be more than its form can store. A row in the range that does not fit
+//!   the form changes the form, or is put on a new leaf.
 
 use std::ops::Range;
 
@@ -75,13 +75,13 @@ const DELETED: u16 = 1;
 const ORDERED_SHIFT: u32 = 10;
 const MOST_ORDERED: usize = (u16::MAX >> ORDERED_SHIFT) as usize;
 
-/// How many entries are a chunk on a page of so many bytes. In 8 kB a chunk of keys is 256 bytes or
-/// more.
+/// How many entries make a chunk on a page of this many bytes. In 8 kB a chunk of keys is 256 bytes
+/// or more.
 const fn chunk(page: usize) -> usize {
     if page < 512 { 1 } else { page / 256 }
 }
 
-/// The form that a page's flags say. `None` if there is none such.
+/// The form that a page's flags encode. `None` if they encode none.
 const fn form_of(flags: u16) -> Option<Form> {
     Form::of_flags(flags & !DELETED & !(u16::MAX << ORDERED_SHIFT))
 }
@@ -187,8 +187,8 @@ const fn top_word<F: Key>() -> (usize, usize) {
     (words - 1, if is_last { 8 } else { 0 })
 }
 
-/// How the key and the TID of a row are stored in `form`: the key with the most significant bytes
-/// of the TID in the place of what is cut, and the others.
+/// How the key and the TID of a row are stored in `form`: the key, with the most significant bytes
+/// of the TID in the place of the cut ones, and the other bytes of the TID.
 #[inline]
 fn store_entry<F: Key>(form: Form, fingerprint: F, tid: u64, key: &mut [u8], slot: &mut [u8]) {
     let packed = form.tids.pack(tid);
@@ -210,8 +210,8 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
     put(bytes, at, &tid.to_le_bytes()[..TID_BYTES]);
 }
 
-/// Where the stored bytes of a key lie in all of them. A key of one word is stored in native order,
-/// so its most significant bytes are the last ones on most machines.
+/// The place of a key's stored bytes among all its bytes. A key of one word is stored in native
+/// order, so its most significant bytes are the last ones on most machines.
 #[inline(always)]
 fn stored_part<F: Key>(stored: usize) -> Range<usize> {
     if F::BYTES == 8 && cfg!(target_endian = "little") {
@@ -410,7 +410,7 @@ impl<'a> Page<'a> {
         K::Scope::load(&self.bytes[scope..scope + shape.scope])
     }
 
-    /// All rotated fingerprints, packed. What is cut of them is something else.
+    /// All rotated fingerprints, packed. Other bytes are in the place of the cut ones.
     fn keys(&self) -> &'a [u8] {
         &self.bytes[HEADER..HEADER + self.count * self.shape.key]
     }
@@ -443,7 +443,7 @@ impl<'a> Page<'a> {
     }
 
     /// Appends to `positions` entries with the fingerprint of `entry`: that entry is one of them,
-    /// if it is there. Of those that ascend it can be at one place, however many are equal.
+    /// if it is there. Of the ascending entries, only the one at its place can be it.
     pub fn within_of<K: TreeKey>(&self, entry: &Entry<K>, positions: &mut Vec<u32>) {
         let (mut low, mut high) = (0, self.ordered);
         while low < high {
@@ -459,8 +459,8 @@ impl<'a> Page<'a> {
         self.within_part(self.ordered..self.count, rotated, 0, positions);
     }
 
-    /// Of the chunks of a leaf that ascend, the first in which there may be entries from `target`
-    /// on: the last that begins below it. The first guess is that keys are spread evenly.
+    /// The first of a leaf's ascending chunks in which there may be entries from `target` on: the
+    /// last one that begins below it. The first guess assumes that keys are spread evenly.
     fn chunk_of<K: TreeKey>(&self, target: K) -> usize {
         let length = chunk(self.bytes.len());
         let chunks = self.ordered / length;
@@ -481,7 +481,7 @@ impl<'a> Page<'a> {
         chunk
     }
 
-    /// Appends to `positions` the entries of which the rotated fingerprint is within `distance`.
+    /// Appends to `positions` the entries whose rotated fingerprint is within `distance`.
     #[inline]
     pub fn within<F: Key>(&self, rotated: F, distance: u32, positions: &mut Vec<u32>) {
         self.within_part(0..self.count, rotated, distance, positions);
@@ -618,8 +618,8 @@ impl<'a> Page<'a> {
         self.has_room() && self.takes(entry)
     }
 
-    /// Whether the leaf's form can store an entry's scope, TID and key. A uniform leaf takes rows
-    /// of its own scope only, and one that cuts keys those of which the same is cut.
+    /// Whether the leaf's form can store an entry's scope, TID and key. A uniform leaf takes only
+    /// rows of its own scope, and a leaf that cuts keys only keys with the same cut bytes.
     pub fn takes<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
         let form = self.form;
         let takes_scope = !form.uniform || entry.key.scope() == self.bound_scope::<K>(0);
@@ -810,7 +810,7 @@ impl<'a> PageMut<'a> {
         put(self.area(), FLAGS, &flags.to_ne_bytes());
     }
 
-    /// Notes that so many of the first entries ascend, as far as they are whole chunks.
+    /// Notes that the first `count` entries ascend, rounded down to whole chunks.
     fn set_ordered(&mut self, count: usize) {
         let chunks = (count / chunk(self.bytes.len())).min(MOST_ORDERED) as u16;
         let others = self.flags() & !(u16::MAX << ORDERED_SHIFT);

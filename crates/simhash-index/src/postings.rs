@@ -2,31 +2,30 @@
 //!
 //! # Shape
 //! An index of postings has three trees of the same kind as block tables: that of [`RECENT`]
-//! postings, that of [`SETTLED`] ones, and that of [`ROWS`], where every row stands once, with keys
-//! or without. A posting is in one of the first two.
+//! postings, that of [`SETTLED`] ones, and that of [`ROWS`], which has every row once, with keys or
+//! without. A posting is in one of the first two.
 //!
 //! # Why two
-//! The keys of a row are scattered over the whole key space. If each were written where it belongs
-//! at once, then a row would change as many pages as it has keys, and after a checkpoint each of
-//! them is logged whole. The recent tree is small. A recent leaf that is full is not split once
-//! there are enough of them: its postings settle, all those of one settled leaf together. So one
-//! page that is logged takes dozens of postings. This is a buffer tree of one level (Arge,
-//! Algorithmica 37, 2003). A look-up costs two descents for each key, however many postings are
-//! recent. Nothing is owed to a merge: whoever fills a leaf empties it.
+//! The keys of a row are scattered over the whole key space. If each were written to its place in
+//! one tree at once, an insertion would change as many pages as the row has keys, and after a
+//! checkpoint each of them is logged whole. The recent tree is small. Once it has enough leaves, a
+//! full one is not split: its postings settle, all those of one settled leaf together. So one page
+//! that is logged takes dozens of postings. This is a buffer tree of one level (Arge, Algorithmica
+//! 37, 2003). A look-up costs two descents for each key, however many postings are recent. No merge
+//! is left for later: the insertion that finds a full leaf empties it.
 //!
 //! # Invariants
 //! 1. A posting moves from the recent tree to the settled one, never back, and both change in one
-//!    record. So whoever looks for a posting in the recent tree first and then in the settled one
-//!    does not miss it. One that moves in between is seen twice. A scan of many postings with one
-//!    key reads both trees leaf by leaf, and of the settled one never further than it has read the
-//!    recent one.
-//! 2. Whoever holds a recent leaf takes a settled one at once or not at all. The descent to it is
-//!    made before.
-//!    What moves in one record is a run without gaps, from the least posting that is left: after a
-//!    settled leaf that could not take all of its own, none of the next leaf. So none stays behind.
+//!    record. So a search of the recent tree first and then of the settled one does not miss it.
+//!    A posting that moves in between is seen twice. A scan of many postings with one key reads
+//!    both trees leaf by leaf, and the settled one never further than it has read the recent one.
+//! 2. A process that holds a recent leaf locks a settled one at once or not at all. It descends to
+//!    that leaf before. The postings that move in one record are a run without gaps, from the
+//!    least one that is left: if a settled leaf cannot take all of its own, no postings of the
+//!    next leaf move. So none stays behind.
 //! 3. Vacuum cleans the recent tree first.
-//! 4. A stale posting does no harm but work: what a search returns are candidates, and the caller
-//!    looks at the rows themselves.
+//! 4. A stale posting costs only work: a search returns candidates, and the caller reads the rows
+//!    themselves.
 
 use crate::damage::Damage;
 use crate::index::{Index, root};
@@ -41,13 +40,13 @@ use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
 use simhash_core::base::key::Key;
 
-/// A leaf of the recent tree for so many pages of the index, by default.
+/// By default, the recent tree has a leaf for this many pages of the index.
 const PAGES_FOR_RECENT: u32 = 16;
 /// The least and the most leaves of the recent tree, by default: 0.5 and 64 MB.
 const LEAST_RECENT: u32 = 64;
 const MOST_RECENT: u32 = 8192;
 
-/// How many leaves the recent tree of an index of so many pages may have by default.
+/// How many leaves the recent tree of an index of this many pages may have by default.
 pub fn recent_by_default(pages: u32) -> u32 {
     (pages / PAGES_FOR_RECENT).clamp(LEAST_RECENT, MOST_RECENT)
 }
@@ -217,7 +216,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         drop(leaf);
         let mut rows = self.recent_rows(&bounds.low, &bounds.high);
         let mut is_sorted = false;
-        // As in `insert_into`. Whoever moves something has not gone round in a circle.
+        // As in `insert_into`. An attempt that moves postings contradicts nothing.
         let mut contradictions = 0;
         while let Some(first) = rows.first().map(|row| row.entry) {
             self.store.check_for_interrupts();
@@ -226,7 +225,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let page = self.checked(number, recent.bytes());
             let here = self.rows_of(number, &page, &first, &bounds.high);
             if here.first().is_none_or(|(row, _)| row.entry != first) {
-                // Others have settled it meanwhile.
+                // Another process has settled it meanwhile.
                 drop(recent);
                 rows = self.recent_rows(&first, &bounds.high);
                 continue;
@@ -300,7 +299,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let bounds = page.bounds::<K>();
         let mut rows: Vec<Placed<K>> = page.rows().zip(0..).collect();
         if let Some(&(_, i)) = rows.iter().find(|(row, _)| !bounds.contains(&row.entry)) {
-            // Nobody would ever find it on the leaf where it belongs.
+            // No search would find it, since it is not on the leaf that covers it.
             self.store.damaged(number, &Damage::Order(i));
         }
         rows.retain(|(row, _)| row.entry >= *from && high.is_none_or(|high| row.entry < high));
@@ -452,7 +451,7 @@ enum Stop<K, S: Store> {
     Full(u32),
 }
 
-/// The rows of one scope that have at least so many of some keys.
+/// The rows of one scope that have at least `shared` of some keys.
 pub struct Candidates<K: TreeKey> {
     shared: usize,
     runs: Vec<Run<K>>,
@@ -464,25 +463,24 @@ struct Run<K> {
     key: K,
     band: u32,
     recent: Part<K>,
-    /// Of settled postings those alone count whose recent ones were read before: see the
-    /// invariants.
+    /// Settled postings count only as far as the recent ones have been read: see the invariants.
     settled: Part<K>,
 }
 
 /// What was read of a run in one of the trees.
 struct Part<K> {
-    /// TIDs in ascending order, which have not been handed out.
+    /// TIDs in ascending order, which have not been returned.
     tids: Vec<u64>,
     /// Where the run goes on; everything before has been read.
     next: Option<Entry<K>>,
 }
 
-/// So many postings of a run are handed out at a time, about: who wants a few rows of thousands
-/// of copies does not wait for all that a leaf holds.
+/// About how many postings of a run are returned at a time: a search for a few rows of thousands of
+/// copies does not wait for all that a leaf holds.
 const CHUNK: usize = 128;
 
 impl<K: TreeKey> Candidates<K> {
-    /// Looks for the rows of `scope` that have at least `shared` of `keys`. Equal keys of
+    /// Searches for the rows of `scope` that have at least `shared` of `keys`. Equal keys of
     /// different bands count as different ones.
     pub fn new<S: Store>(
         index: &Index<K, S>,
@@ -514,7 +512,7 @@ impl<K: TreeKey> Candidates<K> {
         true
     }
 
-    /// Reads on by a leaf of those runs that are behind, and appends the rows that are known by
+    /// Reads one more leaf of each run that is behind, and appends the rows that are complete by
     /// then, if any. False at the end.
     pub fn next_step<S: Store>(&mut self, index: &Index<K, S>, tids: &mut Vec<u64>) -> bool {
         if !self.is_done {
@@ -523,8 +521,8 @@ impl<K: TreeKey> Candidates<K> {
         !self.is_done
     }
 
-    /// Reads on by a leaf of those runs that are behind. `each` gets the rows that are known by
-    /// then, as the number of keys that each shares. False at the end.
+    /// Reads one more leaf of each run that is behind. `each` gets the number of shared keys of
+    /// each row that is complete by then. False at the end.
     pub fn next_counts<S: Store>(
         &mut self,
         index: &Index<K, S>,
@@ -558,7 +556,7 @@ impl<K: TreeKey> Candidates<K> {
         }
     }
 
-    /// Hands out the rows that share enough keys among those with TIDs below a limit, in ascending
+    /// Returns the rows that share enough keys among those with TIDs below a limit, in ascending
     /// order, each with the number of keys.
     fn count_below(&mut self, limit: Option<u64>, mut each: impl FnMut(u64, usize)) {
         let is_below = |tid: u64| limit.is_none_or(|limit| tid < limit);
@@ -570,7 +568,7 @@ impl<K: TreeKey> Candidates<K> {
                 found.extend(part.tids.drain(..known).map(|tid| (tid, band)));
             }
         }
-        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
+        // This sort makes use of sorted runs: copies have ascending TIDs.
         found.sort();
         // A posting that settled in between was found twice.
         found.dedup();
@@ -581,7 +579,7 @@ impl<K: TreeKey> Candidates<K> {
 }
 
 impl<K: TreeKey> Run<K> {
-    /// Up to which TID the run has been read; `None` if to its end.
+    /// The TID up to which the run has been read. `None` if it was read to its end.
     fn end(&self) -> Option<u64> {
         [&self.recent, &self.settled].into_iter().filter_map(|part| part.next).map(|e| e.tid).min()
     }
@@ -600,7 +598,7 @@ impl<K: TreeKey> Run<K> {
         self.cut();
     }
 
-    /// Leaves settled postings for later whose recent ones have not been read.
+    /// Leaves settled postings for later if the recent ones up to their TIDs have not been read.
     fn cut(&mut self) {
         if let Some(recent) = self.recent.next
             && self.settled.next.is_none_or(|next| next.tid > recent.tid)
@@ -617,7 +615,7 @@ fn continues<K: TreeKey>(page: &Page<'_>, key: K) -> Option<Entry<K>> {
     page.high::<K>().filter(|high| high.key == key)
 }
 
-/// Hands the TIDs of a leaf's postings with this key, from `from` on, to `each`.
+/// Passes the TIDs of a leaf's postings with this key, from `from` on, to `each`.
 fn collect<K: TreeKey, S: Store>(
     index: &Index<K, S>,
     number: u32,

@@ -41,11 +41,11 @@ impl<K: TreeKey> Hit<K> {
 /// How many leaves the scan looks ahead, so that memory and disk work while a leaf is scanned.
 const LOOK_AHEAD: usize = 8;
 
-/// After so many leaves of which none was passed over, the scan reads nearly as many more without
-/// looking for keys to pass over, and has all of their keys fetched.
+/// After this many leaves in a row, with none skipped, the scan reads nearly as many more without a
+/// search for keys that it can skip, and has all of their keys fetched.
 const DENSE: u32 = 16;
 
-/// About where the keys of a leaf end, behind which its TIDs lie.
+/// About where the keys of a leaf end. Its TIDs are behind them.
 fn keys_end<K: TreeKey, S: Store>() -> usize {
     S::PAGE * K::Fingerprint::BYTES / (K::Fingerprint::BYTES + TID_BYTES)
 }
@@ -56,7 +56,7 @@ struct Planned<K, S: Store> {
     /// Everything below this in the table will have been dealt with by then.
     from: Entry<K>,
     target: Entry<K>,
-    /// If there is one, no key above it is wanted of the leaf, as long as that ends at `end`.
+    /// The last key that is wanted of the leaf, if one is known, and if the leaf ends at `end`.
     last: Option<K>,
     place: Place<K, S>,
     /// Where the leaf ends, as far as its parent's copy knows.
@@ -68,7 +68,7 @@ struct Frontier<K: TreeKey, S: Store> {
     table: u32,
     probe: Probe<K::Fingerprint>,
     from: Entry<K>,
-    /// How many leaves came one after the other.
+    /// How many leaves in a row were neighbours.
     neighbours: u32,
     /// A copy of the parent of the leaf planned last.
     parent: Option<Parent<K, S>>,
@@ -101,8 +101,8 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         }
     }
 
-    /// No more rows with the scope and the fingerprint of this one are wanted. Of those that the
-    /// scan has on its way it may still return some.
+    /// Ends the return of rows with the scope and the fingerprint of this one. The scan may still
+    /// return some that it has read already.
     pub fn pass_copies(&mut self, of: &Hit<K>) {
         self.passed = Some((of.scope, of.fingerprint));
     }
@@ -128,7 +128,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
         let high = page.high();
-        // A leaf that has got its neighbour's range has keys behind the end that was planned for.
+        // A leaf that was given its neighbour's range has keys behind the planned end.
         let last = last.filter(|_| high == end);
         self.collect(index, number, &page, (table, from, (target.key, last)), distance, hits);
         if high != end {
@@ -238,7 +238,7 @@ impl<K: TreeKey, S: Store> Frontier<K, S> {
         Self { table, probe, from, neighbours: 0, parent: None }
     }
 
-    /// Whether the next leaf is taken for wanted, as those before it were.
+    /// Whether the next leaf is assumed to be wanted, as those before it were.
     fn is_dense(&self) -> bool {
         self.neighbours >= DENSE && !self.neighbours.is_multiple_of(DENSE)
     }
@@ -269,9 +269,10 @@ impl<K: TreeKey, S: Store> Frontier<K, S> {
         Some(Entry::first_with(K::new(scope, first)))
     }
 
-    /// For a leaf that ends at `end`: the last key that may be wanted of it, and from where on the
-    /// next leaf's may be. Keys from `target` on that agree with it in the block may be wanted. If
-    /// the next ones that may be are behind the leaf, the scan need not read what is between.
+    /// For a leaf that ends at `end`: the last key of it that may be wanted, and the first entry of
+    /// the next leaves that may be. The keys from `target` on that agree with it in the block may
+    /// be wanted. If the next ones that may be wanted are behind the leaf, the scan need not read
+    /// the keys in between.
     fn past_run(&self, target: K, end: Entry<K>) -> (Option<K>, Entry<K>) {
         let block = K::Fingerprint::leading_mask(self.probe.limits()[0].bits);
         let last = K::new(target.scope(), target.fingerprint() | !block);

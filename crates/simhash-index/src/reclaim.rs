@@ -1,36 +1,37 @@
-//! Entries of dead rows that go before vacuum comes.
+//! Removes entries of dead rows before vacuum does.
 //!
-//! There are two reasons to look for them. Whoever adds another version of a row, with the keys
-//! that the row had before, finds a leaf full: most of what fills it may be older versions. And a
-//! scan was told that nobody can see rows that it has found.
+//! There are two occasions. An insertion of another version of a row, with the keys that the row
+//! had before, finds a leaf full: most of its entries may be of older versions. And a scan has been
+//! told by the heap that no snapshot can see rows that it has found.
 //!
 //! # Why it is safe
-//! - The leaf is pinned from the moment at which its entries are read until some of them go. Vacuum
-//!   waits for pins before a TID may be reused. So an entry that is still on the leaf at the end is
-//!   of the row that the store was asked about in between. How long ago a scan has found it does
-//!   not matter.
-//! - A row is dead if no snapshot can see it, neither now nor later. Readers where the log is
-//!   replayed may have older snapshots, so the store logs what ends them first.
-//! - An entry goes from one table and stays in the others. That is how an interrupted vacuum leaves
-//!   an index, too.
-//! - A leaf that gets empty stays where it is. Only vacuum removes leaves, because it waits for
-//!   those who keep them pinned.
+//! - The leaf is pinned from the moment at which its entries are read until some of them are
+//!   removed. Vacuum waits for pins before a TID may be reused. So an entry that is still on the
+//!   leaf at the end is of the row that the store was asked about in between. It does not matter
+//!   how long ago a scan has found it.
+//! - A row is dead if no snapshot can see it, now or later. Readers on a standby may have older
+//!   snapshots, so the store first logs a record that ends them.
+//! - An entry is removed from one table and stays in the others. An interrupted vacuum leaves an
+//!   index in the same state.
+//! - A leaf that becomes empty stays in its tree. Only vacuum removes leaves, because it waits for
+//!   the scans that keep them pinned.
 //!
-//! No lock is held while the store is asked, which may take a while. Nothing is marked: a mark
-//! would be a change of the page that is not logged, or as dear as the removal itself.
+//! No lock is held while the store is asked, which may take a while. Dead entries are not marked: a
+//! mark would be a change of the page without a record, or as expensive as the removal itself.
 
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::page::Entry;
 use crate::store::{Dead, Extent, Lock, Store};
 
-/// A full leaf is worth a record if one in so many of its entries goes. Else it is split.
+/// A record is worth it if one in this many entries of a full leaf is removed. Otherwise the leaf
+/// is split.
 const ONE_IN: usize = 16;
 
 impl<K: TreeKey, S: Store> Index<K, S> {
-    /// Makes room on the leaf of `table` that covers `target` and has none: of the entries that
-    /// have their key in common with another, as versions of a row have, those of dead rows go.
-    /// False if they are too few, or if there was room. The caller must have no page locked.
+    /// Makes room on the leaf of `table` that covers `target` and has none. Removes entries of dead
+    /// rows among those that share their key with another entry, as versions of a row do. False if
+    /// they are too few, or if there was room. The caller must have no page locked.
     pub fn reclaim_versions(&self, table: u8, target: &Entry<K>) -> bool {
         if !self.store.knows_rows() {
             return false;
@@ -71,8 +72,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         }
     }
 
-    /// Removes those of some entries of a leaf of which the rows are dead, if they are at least so
-    /// many. Returns whether they are. The entries ascend.
+    /// Removes the entries of dead rows among `suspects`, which ascend, from a leaf, if there are
+    /// at least `least`. Returns whether there are.
     fn remove_dead(
         &self,
         table: u8,
@@ -109,7 +110,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         true
     }
 
-    /// Which of the entries of a leaf are of dead rows.
+    /// Which of these entries of a leaf are of dead rows.
     fn ask(&self, leaf: u32, suspects: &[Entry<K>]) -> Dead {
         let tids: Vec<u64> = suspects.iter().map(|suspect| suspect.tid).collect();
         self.store.dead(leaf, &tids)

@@ -1,5 +1,5 @@
-//! How many postings share a key, by a sample of leaves: what the planner knows of how alike the
-//! texts of an index are.
+//! How many postings share a key, by a sample of leaves. From this the planner estimates how alike
+//! the texts of an index are.
 
 use crate::index::Index;
 use crate::key::TreeKey;
@@ -12,7 +12,7 @@ const LEAVES: usize = 32;
 
 impl<K: TreeKey, S: Store> Index<K, S> {
     /// How many postings have the key of a posting, itself included, on average over all postings:
-    /// the rows that share a key with a row. A backend asks the leaves once, and again when the
+    /// the rows that share a key with a row. A backend reads the sample once, and again when the
     /// file has doubled.
     pub fn expected_run(&self) -> f64 {
         self.remembered_run(expected)
@@ -21,7 +21,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
 fn expected<K: TreeKey, S: Store>(index: &Index<K, S>) -> f64 {
     let leaves = [RECENT, SETTLED].map(|table| f64::from(index.table_leaves(table)));
-    // The tables hold postings of the same rows. The lesser one is taken for like the greater.
+    // The tables hold postings of the same rows. The smaller one is assumed to be like the greater.
     let (table, own) = if leaves[0] > leaves[1] || is_empty(index) {
         (RECENT, leaves[0])
     } else {

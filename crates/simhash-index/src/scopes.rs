@@ -1,8 +1,8 @@
-//! Which scopes a scan looks into, and how much of a table that is.
+//! Which scopes a scan searches, and how much of a table they are.
 //!
-//! A scope that is known is one range of keys in every table, with a tree's worth of leaves of its
-//! own. Where some of its columns are not known, a scan goes from scope to scope: it takes what the
-//! next leaf holds for the next scope that there is, so it passes over those that have no rows.
+//! A known scope is one range of keys in every table, with leaves of its own, as a tree of its own
+//! would have. If some of its columns are not known, a scan goes from scope to scope. The next leaf
+//! shows which scope is the next that exists, so scopes without rows are skipped.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ pub struct Column {
 #[derive(Clone, Debug)]
 pub enum Allowed {
     Any,
-    /// Those that do not begin with another byte than zero.
+    /// Those whose first byte is zero.
     NotNull,
     /// These, which ascend.
     Values(Vec<Vec<u8>>),
@@ -133,7 +133,7 @@ fn incremented(string: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// How many leaves of a table the scopes of a scan have, each scope by itself.
+/// How many leaves of a table the scopes of a scan have, for each scope.
 #[derive(Clone, Debug)]
 pub struct Extent {
     parts: Vec<Part>,
@@ -210,8 +210,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         }
     }
 
-    /// The leaves of the scopes of a sample, apart. Those of which the sample has one row are taken
-    /// for small: a scope a leaf.
+    /// The leaves of the scopes of a sample, for each scope. Scopes with one row in the sample are
+    /// assumed to be small, with one leaf each.
     fn parts(&self, scopes: &Scopes<K::Scope>, all: f64) -> Vec<Part> {
         let length = self.shape.scope;
         let mut sample: Vec<K::Scope> = self.sample().into_iter().map(K::scope).collect();

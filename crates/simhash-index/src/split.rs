@@ -5,8 +5,8 @@
 //! parent is split first, from the top down. The root of a table stays on its page. When it is
 //! full, it hands its contents to two new pages and becomes their parent.
 //!
-//! A leaf is not split where storing its rows in another form makes room: in the form of the fewest
-//! bytes that takes them and the entry.
+//! A leaf is not split if another form of its rows makes room. The form chosen is the one with the
+//! fewest bytes that takes the rows and the entry.
 
 use crate::allocate::new_page;
 use crate::damage::Damage;
@@ -31,7 +31,7 @@ enum Cut<K: TreeKey> {
     Inner(Halves<Downlink<K>, K>),
 }
 
-/// What became of a root that was to be split.
+/// The state of a root that was to be split.
 enum Root {
     Split,
     HasRoom,

@@ -1,20 +1,20 @@
-//! What the index asks of whoever keeps its pages: PostgreSQL's shared buffers and WAL, or a
+//! What the index requires of the store of its pages: PostgreSQL's shared buffers and WAL, or a
 //! simulation.
 //!
 //! # Rules for a store
 //! - A page under a shared lock does not change. Only the holder of an exclusive lock changes a
 //!   page. Any lock includes a pin.
-//! - A cleanup lock is an exclusive lock that waits until nobody else has the page pinned.
-//! - A change of several pages is atomic: in memory for whoever locks them, on disk after a crash,
-//!   and where the log is replayed.
+//! - A cleanup lock is an exclusive lock that waits until no other process has the page pinned.
+//! - A change of several pages is atomic: in memory for processes that lock them, on disk after a
+//!   crash, and on a standby.
 //! - Pages are numbered from 0. The file never shrinks.
 //!
 //! # Rules for the index
 //! - It waits for a lock by [`Store::share`], [`Store::exclusive`] or [`Store::cleanup`], checks
 //!   for interrupts and pauses only while it has no page locked.
 //! - [`Store::exclusive_after`] waits while others are locked. Each of them says, under its lock,
-//!   that it is above the page in its tree or to its left on its level. So nobody waits in a
-//!   circle.
+//!   that it is above the page in its tree or to its left on its level. So there is no cycle of
+//!   waits.
 
 use std::cell::Cell;
 
@@ -44,9 +44,10 @@ pub enum Extent {
 /// What a store knows of some rows.
 #[derive(Clone, Debug, Default)]
 pub struct Dead {
-    /// Which of them nobody can see, neither now nor later.
+    /// Which of them no snapshot can see, now or later.
     pub numbers: Vec<usize>,
-    /// The last moment at which anybody could, in whatever way the store counts. 0: long ago.
+    /// The last moment at which a snapshot could see any of them, in the store's own count. 0: long
+    /// ago.
     pub horizon: u64,
 }
 
@@ -55,7 +56,7 @@ pub struct Dead {
 pub enum Fetch {
     /// What it begins with. The rest is asked for when it is read.
     Head,
-    /// So many bytes from its start on.
+    /// This many bytes from its start on.
     Upto(usize),
 }
 
@@ -84,19 +85,19 @@ pub trait Store: Clone {
     /// Waits for an exclusive lock.
     fn exclusive(&self, pin: Self::Pinned) -> Self::Exclusive;
     /// Waits for an exclusive lock while `before` are locked: all pages that the caller has locked,
-    /// in the order of locking. `may_wait` says of a page and of a locked one whether the rule
-    /// above allows that.
+    /// in the order of locking. `may_wait` decides from a page and a locked one whether the rule
+    /// above allows the wait.
     fn exclusive_after(
         &self,
         number: u32,
         before: &[&Self::Exclusive],
         may_wait: impl Fn(&[u8], &[u8]) -> bool,
     ) -> Self::Exclusive;
-    /// An exclusive lock, if nobody has the page locked now.
+    /// An exclusive lock, if no process has the page locked now.
     fn try_exclusive(&self, pin: Self::Pinned) -> Option<Self::Exclusive>;
     /// Waits for a cleanup lock.
     fn cleanup(&self, pin: Self::Pinned) -> Self::Exclusive;
-    /// Gives a lock up and keeps the pin.
+    /// Releases a lock and keeps the pin.
     fn unlock(&self, shared: Self::Shared) -> Self::Pinned;
     /// The number of a locked page.
     fn number(&self, locked: &Self::Exclusive) -> u32;
@@ -123,7 +124,7 @@ pub trait Store: Clone {
     );
     /// Adds a row to each of up to [`MAX_PAGES`] leaves, as one record.
     fn append(&self, leaves: &[(Self::Exclusive, Addition)]);
-    /// Fills a page of a build, and logs it whole. Nobody else can see it yet.
+    /// Fills a page of a build, and logs it whole. No other process can see it yet.
     fn write_new(&self, locked: &Self::Exclusive, image: &[u8]);
 
     /// Starts to fetch a page that will soon be read. `special` is the length of its special area.
@@ -142,23 +143,23 @@ pub trait Store: Clone {
     fn knows_rows(&self) -> bool {
         false
     }
-    /// Which of the rows with these TIDs are dead, of which the leaf with this number has entries.
-    /// The caller has it pinned, and no page locked. The store may leave rows out that it would
-    /// take long to look at.
+    /// Which of the rows with these TIDs, which have entries on this leaf, are dead. The caller has
+    /// the leaf pinned, and no page locked. The store may leave out rows that it would take long to
+    /// check.
     fn dead(&self, _leaf: u32, _tids: &[u64]) -> Dead {
         Dead::default()
     }
-    /// Logs that rows are forgotten which could be seen until a moment: where the log is replayed,
-    /// readers that began before it end.
+    /// Logs that rows are removed that snapshots could see until this moment. Where the record is
+    /// replayed, readers with older snapshots end.
     fn log_horizon(&self, _leaf: u32, _horizon: u64) {}
 
     /// Ends the query if it was cancelled.
     fn check_for_interrupts(&self);
     /// Pauses if vacuum should.
     fn pause(&self);
-    /// Raises an ERROR if the snapshot that the caller reads by is too old for a page.
+    /// Raises an ERROR if the snapshot with which the caller reads is too old for a page.
     fn expect_recent(&self, page: &[u8]);
-    /// Forgets what is known of other indexes, because too many copies are kept.
+    /// Drops copies of other indexes, because too many are kept.
     fn forget_others(&self);
     /// Raises an ERROR: a page cannot be what its place in the index says.
     fn damaged(&self, number: u32, damage: &Damage) -> !;

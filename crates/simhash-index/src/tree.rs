@@ -2,7 +2,7 @@
 //!
 //! A leaf found by cached copies may have been split since: then the entry is to the right of it.
 //! Or it was taken out of the tree, and perhaps reused: then the descent starts over from the root
-//! as it is now. Only what a locked page says of itself is believed.
+//! as it is now. The descent relies only on what a locked page says of itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -60,18 +60,18 @@ pub struct Descent<K, S: Store> {
     copy: Option<Rc<Inner<K, S::Hint>>>,
 }
 
-/// What a page is to someone who looks for an entry on its table and level.
+/// What a page is to a search for an entry on its table and level.
 enum Arrival {
     Covers,
     GoRight(u32),
     StartOver(Damage),
 }
 
-/// Why a leaf was not to be had at once.
+/// Why a leaf could not be locked at once.
 pub enum Missed {
-    /// Somebody has it locked.
+    /// It is locked by another process, or by this one.
     Locked,
-    /// It is not where it was looked for.
+    /// It is not where it was expected.
     Elsewhere,
 }
 
@@ -112,8 +112,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             return Ok(Place { leaf: number, parent: None });
         };
         if above.is_some_and(|above| copy.level >= above) {
-            // The page was reused, or the copy above it is old. Whoever locks the page finds no
-            // leaf there and starts over.
+            // The page was reused, or the copy above it is old. The caller that locks the page
+            // finds no leaf there and starts over.
             return Ok(Place { leaf: number, parent: None });
         }
         let child = copy.child_covering(target);
@@ -177,8 +177,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.cached(number).or_else(|| self.read_inner(table, number))
     }
 
-    /// Copies an inner page. `None` when it is no inner page of `table`, perhaps no longer. Then
-    /// the caller takes it for a leaf, and whoever locks it finds out.
+    /// Copies an inner page. `None` when it is no inner page of `table`, or no longer. Then the
+    /// caller treats it as a leaf, and the lock shows whether it is one.
     fn read_inner(&self, table: u8, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
         let guard = self.store.read(number);
         let page = Page::check::<K>(guard.bytes(), &self.shape).ok()?;

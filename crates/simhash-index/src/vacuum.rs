@@ -1,10 +1,11 @@
 //! VACUUM: dead entries leave the leaves, empty leaves leave the trees, lost pages are found again.
 //!
 //! Each level is walked along its right links, so no split can carry an entry past the walk. Leaves
-//! are taken under a cleanup lock, even those without a dead entry: a scan that keeps a leaf pinned
-//! (an index-only scan, or one by a snapshot that is not MVCC) has read TIDs there that must not be
-//! reused before the scan has moved on. The root of every table is taken so too, after the table's
-//! leaves: it may have been a leaf when a scan pinned it, and its rows may be elsewhere now.
+//! are locked for cleanup, even those without a dead entry: a scan that keeps a leaf pinned (an
+//! index-only scan, or one by a snapshot that is not MVCC) has read TIDs there that must not be
+//! reused before the scan has moved on. The root of every table is locked for cleanup too, after
+//! the table's leaves: it may have been a leaf when a scan pinned it, and its rows may be elsewhere
+//! now.
 //!
 //! Tables are walked in order. Postings move from the table of recent ones to that of settled ones,
 //! which comes after it, so a dead posting is found in one of the two.
@@ -77,8 +78,8 @@ impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
         self.counts
     }
 
-    /// Visits the pages of one level from left to right, each exclusively locked, and leaves under
-    /// a cleanup lock.
+    /// Visits the pages of one level from left to right, each exclusively locked, and leaves locked
+    /// for cleanup.
     fn walk(&mut self, table: u8, level: u8, mut visit: impl FnMut(&Page<'_>, &S::Exclusive)) {
         let mut previous = None;
         let mut next = self.first_of(table, level);
@@ -113,7 +114,7 @@ impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
     }
 
     /// Waits for scans that keep the root pinned. A root that was a leaf may have been split since
-    /// such a scan read it. Its rows are on other leaves now, and no pin there tells of the scan.
+    /// such a scan read it. Its rows are on other leaves now, on which that scan has no pin.
     fn wait_for_readers_of_root(&self, table: u8) {
         let store = &self.index.store;
         drop(store.cleanup(store.pin(root(table), None)));

@@ -598,7 +598,7 @@ fn what_is_wanted_is_found<K: TreeKey>() {
             let mut wanted = within.iter().filter(|&&i| is_wanted(page.key::<K>(i as usize)));
             assert!(wanted.all(|i| from.contains(i)), "round {round}");
             if page.ordered() > 0 {
-                // No chunk but the first is looked at that ends below the target.
+                // Of the chunks that end below the target, only the first may be compared.
                 let passed =
                     (1..page.ordered() / 32).filter(|i| page.key::<K>(i * 32) < key).count();
                 assert!(from.iter().all(|&i| i as usize >= passed * 32));
