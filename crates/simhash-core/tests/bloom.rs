@@ -1,29 +1,29 @@
-//! Bloom filters by memory: what is measured is what is computed, and what docs/methods/bloom.md
-//! says.
+//! Measures Bloom filters by memory, and compares with what is computed and with the table in
+//! docs/methods/bloom.md.
 
 use simhash_core::methods::bloom::Shape;
 
-/// How many different texts a filter gets, and how many others it is asked for.
+/// How many different texts are added to a filter, and how many others are looked up in it.
 const TEXTS: u32 = 100_000;
 const OTHERS: u32 = 1_000_000;
 
-/// A share of events, as computed and as measured, and the standard error of what is measured.
+/// A share of events, as computed and as measured, and the standard error of the measurement.
 struct Share {
     computed: f64,
     measured: f64,
     error: f64,
 }
 
-/// What a filter of a number of bits a text does.
+/// The shares for a filter with this shape.
 struct Row {
     shape: Shape,
-    /// Of texts that are not in the full filter, those that it says are.
+    /// The share of other texts that the full filter says it has.
     wrong: Share,
-    /// Of different texts that come one after the other, those that the filter says are new.
+    /// The share of different texts that the filter calls new when they are added.
     new: Share,
 }
 
-/// The number of hashes with the least rate of false answers in so many bits.
+/// The shape with this many bits whose number of hashes gives the least rate of false answers.
 fn best(bits: u64) -> Shape {
     let shapes = (1..=20).map(|hashes| Shape { bits, hashes });
     shapes.min_by(|a, b| a.rate(TEXTS.into()).total_cmp(&b.rate(TEXTS.into()))).unwrap()
@@ -41,8 +41,8 @@ fn measure(shape: Shape) -> Row {
     let load = |n: f64| k * n / m;
     let rate = |n: f64| (1.0 - (-load(n)).exp()).powf(k);
     let full = rate(TEXTS.into());
-    // The scatter of the questions, and that of the share of bits that are set: occupied bins, of
-    // which the variance is m e^-c (1 - (1 + c) e^-c) at load c.
+    // The scatter of the look-ups, and that of the share of set bits: occupied bins, whose variance
+    // is m e^-c (1 - (1 + c) e^-c) at load c.
     let c = load(TEXTS.into());
     let bits = ((-c).exp() * (1.0 - (1.0 + c) * (-c).exp()) / m).sqrt();
     let questions = full * (1.0 - full) / f64::from(OTHERS);
@@ -64,7 +64,7 @@ fn measure(shape: Shape) -> Row {
     }
 }
 
-/// Three digits of whichever is smaller, a share or the rest.
+/// Three digits of a share or of the rest, whichever is smaller.
 fn shown(share: f64) -> String {
     let rest = share.min(1.0 - share).max(1e-6);
     let digits = 3 + (-rest.log10()).floor() as usize;
@@ -99,7 +99,7 @@ fn accuracy_by_memory() {
                 "{bits} bits, {what}: {measured}, computed {computed}, standard error {error}"
             );
         }
-        // Whoever asks for this rate gets a filter of this size.
+        // A request for this rate gets a filter of this size.
         let asked = Shape::for_rate(TEXTS.into(), wrong.computed).unwrap();
         assert_eq!(asked.hashes, shape.hashes, "{bits} bits");
         assert!(asked.bits.abs_diff(shape.bits) <= 1, "{bits} bits: {asked:?}");

@@ -1,5 +1,5 @@
-//! Han characters load the dictionary, and nothing else does. One test, because it is loaded once
-//! in a process.
+//! Han characters load the dictionary, and nothing else does. This is one test, because a process
+//! loads the dictionary only once.
 
 use simhash_core::Simhasher;
 use simhash_core::words::dictionary;

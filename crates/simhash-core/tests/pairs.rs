@@ -1,4 +1,4 @@
-//! Pairs of texts that a reader judged, before the code was written: `tests/pairs` of the project.
+//! Pairs of texts that a reader judged before the code was written: `tests/pairs` of the project.
 
 use serde_json::{Value, json};
 use simhash_core::config::recipes::near_recipe;
@@ -7,10 +7,10 @@ use simhash_core::{Config, Simhasher};
 
 const SIMILARITY: f64 = 0.7;
 
-/// Steps that a pair needs and the default has not.
+/// Steps that a pair needs and the default lacks.
 const STEPS: [&str; 3] = ["german", "confusables", "html"];
 
-/// Where the answer is not the reader's. The pages say so of each kind.
+/// Pairs for which the answer is not the reader's. The manual describes each kind.
 const SURPRISES: [(&str, &str); 17] = [
     ("cs-numbers-2", "the month is a word, 7.45 a time"),
     ("da-marks-1", "aa is no å"),
@@ -31,7 +31,7 @@ const SURPRISES: [(&str, &str); 17] = [
     ("zh-numbers-3", "words of the numerals are others: 0.68"),
 ];
 
-/// The config of a pair. `None` if it needs what this test has not: a model.
+/// The config of a pair. `None` if it needs a model, which this test lacks.
 fn config(pair: &Value) -> Option<Config> {
     let mut config = pair["config"].as_object().cloned().unwrap_or_default();
     let needs = pair["needs"].as_array().cloned().unwrap_or_default();
@@ -43,7 +43,7 @@ fn config(pair: &Value) -> Option<Config> {
         }
         steps.push(need.to_owned());
     }
-    // The tokenizer for code has steps of its own.
+    // The tokenizer for code has its own steps.
     if config.get("tokenizer") != Some(&json!("code")) {
         config.insert("normalize".into(), json!(steps));
     }

@@ -1,4 +1,4 @@
-//! Tokens of source code: published examples, what each language writes, and what no text may do.
+//! Tokens of source code: published examples, the syntax of each language, and rules for any text.
 
 use proptest::prelude::*;
 use simhash_core::config::recipes::near_recipe;
@@ -28,7 +28,7 @@ fn check(config: &str, examples: &[(&str, &str)]) {
 }
 
 /// `splitByCharacterTypeCamelCase` in the documentation of Apache Commons Lang 3, class
-/// StringUtils, but that white space is no token here.
+/// StringUtils, except that white space is no token here.
 #[test]
 fn names_are_cut_as_by_commons_lang() {
     check(
@@ -47,8 +47,8 @@ fn names_are_cut_as_by_commons_lang() {
 }
 
 /// The examples of Lucene's WordDelimiterGraphFilter, of the Google Java Style Guide (section 5.3,
-/// "Camel case: defined") and of heck, a crate of cases. Where these join letters and digits, or
-/// keep them together, the rule of all tokenizers holds.
+/// "Camel case: defined") and of heck, a crate of cases. If these join letters and digits, or keep
+/// them together, the rule of all tokenizers applies instead.
 #[test]
 fn names_are_cut_as_published() {
     check(
@@ -183,7 +183,7 @@ fn comments_are_dropped() {
     );
 }
 
-/// Each of these holds what begins a comment in some other language.
+/// Each of these contains the beginning of a comment in some other language.
 #[test]
 fn code_is_not_taken_for_comments() {
     check(
@@ -211,8 +211,8 @@ fn code_is_not_taken_for_comments() {
     );
 }
 
-/// The Python language reference, section 2.1.8: an example of a function that is indented badly,
-/// but rightly.
+/// The Python language reference, section 2.1.8: an example of a function whose indentation is bad,
+/// but right.
 #[test]
 fn white_space_is_kept_if_asked_for() {
     check(
@@ -367,7 +367,7 @@ const PIECES: &[&str] = &[
     "ไทย",
 ];
 
-/// What stands between words, as a pattern.
+/// The text between words, as a pattern.
 const GAP: &str = "[-+*/#<>!=;:,.\"'`(){}\\[\\] \n]{1,4}";
 
 fn source() -> impl Strategy<Value = String> {
@@ -396,8 +396,8 @@ proptest! {
         }
     }
 
-    /// If comments are kept, every word that `auto` finds is there, whatever is taken for what. It
-    /// finds them in a text whose names are parted, and of which no letter is an escape.
+    /// If comments are kept, no word of the text is lost, however its parts are interpreted. No
+    /// letter of these texts is an escape.
     #[test]
     fn no_word_is_lost(
         words in prop::collection::vec(("[a-z]{1,6}", GAP), 0..30),
@@ -409,7 +409,7 @@ proptest! {
         prop_assert_eq!(kept, expected);
     }
 
-    /// Code without quotes, comments and hyphens may be laid out in any way.
+    /// Code without quotes, comments and hyphens has the same tokens in any layout.
     #[test]
     fn spaces_around_symbols_do_not_count(
         words in prop::collection::vec(("[a-z]{1,6}", "[(){}\\[\\];,=]"), 0..30),
@@ -426,7 +426,7 @@ proptest! {
     }
 }
 
-/// A megabyte of what opens and is never closed.
+/// A megabyte of openings that are never closed.
 #[test]
 fn large_texts_take_linear_time_and_check_for_interruption() {
     let units = [
@@ -501,7 +501,7 @@ fn large_texts_take_linear_time_and_check_for_interruption() {
     }
 }
 
-/// Of code that is laid out in another way, with other comments, in another order.
+/// Copies of code with another layout and other comments.
 #[test]
 fn copies_are_near() {
     let a = "/* Counts. */\nint count(const char *s)\n{\n    int n = 0;\n    while (*s++)\n\

@@ -1,14 +1,14 @@
-//! Random texts that look for trouble: scripts, marks, invisible characters and punctuation mixed.
+//! Random texts of difficult pieces: scripts, marks, invisible characters and punctuation mixed.
 
 use proptest::prelude::*;
 use simhash_core::config::{NormalizeStep, NormalizeSteps};
 
-/// Property tests with this many cases, of which failures are not written to files.
+/// Property tests with this many cases, whose failures are not written to files.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What large texts repeat.
+/// The strings that large texts repeat.
 pub const UNITS: &[&str] = &[
     "a",
     "ab ",
@@ -243,7 +243,7 @@ const PIECES: &[&str] = &[
     "<a href='x>y'>",
 ];
 
-/// A text of up to 24 pieces, some of which are any characters at all.
+/// A text of up to 24 pieces, some of them arbitrary characters.
 pub fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         12 => prop::sample::select(PIECES).prop_map(str::to_owned),

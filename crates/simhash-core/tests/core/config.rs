@@ -1,4 +1,4 @@
-//! Configurations: what is read, what is refused and how it is written.
+//! Configurations: which are read and refused, and how they are written.
 
 use proptest::prelude::*;
 use simhash_core::config::recipes::{are_same_sets, recipe};
@@ -43,7 +43,7 @@ fn canonical_forms() {
         ),
         (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
         (r#"{"numbers":"same","cap":1}"#, r#"{"cap": 1, "numbers": "same"}"#),
-        // One config may leave the choice to another.
+        // One config may leave the choice to another, so "any" is kept.
         (r#"{"numbers":"any"}"#, r#"{"numbers": "any"}"#),
         (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
         (
@@ -220,7 +220,7 @@ fn cap() -> impl Strategy<Value = Cap> {
     ]
 }
 
-/// Whether it may be a step of the tokenizer.
+/// Whether the tokenizer allows the step.
 fn takes(tokenizer: Tokenizer, step: NormalizeStep) -> bool {
     use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
     tokenizer != Tokenizer::Code || ![Confusables, Hyphens, Punctuation, Space].contains(&step)
@@ -289,10 +289,10 @@ fn config() -> impl Strategy<Value = Config> {
         )
 }
 
-/// A key that is said, to a builder and as JSON.
+/// A key that is given, to a builder and as JSON.
 type Said = (fn(ConfigBuilder) -> ConfigBuilder, &'static str);
 
-/// One of some keys, with values that need not go together.
+/// One of some keys, with values that need not be allowed together.
 fn said() -> impl Strategy<Value = Said> {
     use NormalizeStep::{Lower, Space};
     let keys: [Said; 18] = [
@@ -329,7 +329,7 @@ fn a_builder_refuses_values_out_of_range() {
     for error in [cap(0), cap(MAX_CAP * WEIGHT_UNIT + 1)] {
         assert!(matches!(error, Err(ConfigError::Invalid { key: "cap", .. })), "{error:?}");
     }
-    // As reading rounds it: 16,777,217 is no f32.
+    // It is rounded as in parsing: 16,777,217 is no f32.
     assert_eq!(cap((1 << 24) + 1).unwrap().cap, Some(Cap::Absolute(1 << 24)));
     for (chain, distance) in [(0, 1), (1, MAX_SPOT + 1)] {
         let error = Config::builder().spots(Spots { chain, distance }).build();
@@ -358,7 +358,7 @@ proptest! {
     fn a_builder_is_as_strict_as_json(said in prop::collection::vec(said(), 0..6)) {
         let json: Vec<&str> = said.iter().map(|&(_, json)| json).collect();
         let builder = said.iter().fold(Config::builder(), |builder, (say, _)| say(builder));
-        // Where a key is said twice, the last one counts for both.
+        // If a key is given twice, the last one counts for both.
         prop_assert_eq!(builder.build(), Config::parse(&format!("{{{}}}", json.join(", "))));
     }
 

@@ -1,4 +1,5 @@
-//! A build without dictionaries: what needs them is refused, and never cut in another way.
+//! A build without dictionaries refuses configurations that need them, and never cuts texts in
+//! another way.
 
 #![cfg(not(any(feature = "jieba", feature = "spaceless")))]
 

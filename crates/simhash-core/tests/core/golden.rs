@@ -1,10 +1,10 @@
 //! Golden vectors: stored fingerprints must never change, so these must not either.
 //!
-//! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
+//! `golden.jsonl` has a vector on each line. `golden.py` checks the same file without this crate.
 //! To add a vector, write its text and config, and take the rest from this test's message once
 //! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
 //! The keys of a sketch are given by the XXH3-64 of their digits, for layouts of three
-//! similarities. A config that names a model means that of `golden_model.json`.
+//! similarities. A config that names a model gets that of `golden_model.json`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use simhash_core::sketches::minhash::MinHasher;
 use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
-/// The model that vectors name: of the corpus of `golden_model.json`, which has its bytes as well.
+/// The model that vectors name. It is trained on the corpus of `golden_model.json`, which also has
+/// the model's bytes.
 fn model() -> Arc<Model> {
     let given: Value = serde_json::from_str(include_str!("../golden_model.json")).unwrap();
     let mut trainer = Trainer::new(&given["config"].to_string().parse().unwrap()).unwrap();
@@ -33,7 +34,7 @@ fn model() -> Arc<Model> {
     Arc::new(model)
 }
 
-/// The list of words that a vector has under the name of its kind.
+/// The list of words that a vector contains under the name of its kind.
 fn list(kind: Kind, given: &Value) -> Option<Arc<WordList>> {
     let words = given[kind.name()].as_array()?.iter().map(|word| match kind {
         Kind::Dictionary => (word[0].as_str().unwrap().to_owned(), word[1].as_i64()),

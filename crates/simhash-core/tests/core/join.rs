@@ -1,5 +1,5 @@
-//! The join against brute force: random, clustered and degenerate sets, in one scope and in scopes
-//! of every size, every class of distance, all widths, chunks from the whole table down to a
+//! The join compared with brute force: random, clustered and degenerate sets, in one scope and in
+//! scopes of every size, every class of distance, all widths, chunks from the whole table down to a
 //! handful of rows.
 
 use simhash_core::Fingerprint;
@@ -20,12 +20,12 @@ fn flipped<F: Key>(key: F, flips: u64, random: &mut SplitMix64) -> F {
     (0..flips).fold(key, |key, _| key ^ F::bit(random.below(u64::from(F::BITS)) as u32))
 }
 
-/// Sorted tables in memory, handed out in leaves of a few rows.
+/// Sorted tables in memory, which return leaves of a few rows.
 struct Tables<K> {
     tables: Vec<Vec<(K, u64)>>,
     leaf: usize,
     reads: usize,
-    /// Where rows of the second of two tables begin.
+    /// The first row of the second table, if there are two.
     split: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ impl<K: TreeKey> Source<K> for Tables<K> {
 }
 
 /// All pairs that a join finds, as (lesser TID, greater TID, distance), sorted.
-/// With a number of `helpers`, walks are shared with so many others.
+/// With a number of `helpers`, walks are shared with this many helpers.
 fn joined<K: TreeKey>(
     plan: Plan,
     tables: &mut Tables<K>,
@@ -95,7 +95,7 @@ fn joined<K: TreeKey>(
                 found_across(split, &a, &b);
             }
             for (i, &x) in a.iter().enumerate() {
-                // A group with itself: each pair of its rows once.
+                // Within one group: each pair of its rows once.
                 let from = if a == b && left == right { i + 1 } else { 0 };
                 pairs.extend(b[from..].iter().map(|&y| (x.min(y), x.max(y), distance)));
             }
@@ -108,8 +108,8 @@ fn joined<K: TreeKey>(
     }
 }
 
-/// Shares a walk with helpers, who each take a piece at a time. One of them stops after its first
-/// step and gives the rest back, with which the join goes on.
+/// Shares a walk with helpers, each of which takes a piece at a time. One of them stops after its
+/// first step and gives the rest back, with which the join continues.
 fn share<K: TreeKey>(join: &mut Join<K>, helpers: usize, found: &mut Vec<GroupPair>) {
     let Some(mut walking) = join.walking() else { return };
     let (plan, table, with_itself) = walking.walk.task();
@@ -134,7 +134,7 @@ fn share<K: TreeKey>(join: &mut Join<K>, helpers: usize, found: &mut Vec<GroupPa
     }
 }
 
-/// Where two tables are joined, no pair of groups is found that have rows of one table only.
+/// If two tables are joined, no pair of groups may be found whose rows are all of one table.
 fn found_across(split: u64, a: &[u64], b: &[u64]) {
     let has = |rows: &[u64], second: bool| rows.iter().any(|&row| (row >= split) == second);
     assert!(has(a, false) && has(b, true) || has(a, true) && has(b, false));
@@ -162,7 +162,7 @@ fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &s
             (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
         let parts = [Part::one(rows.len() as f64)];
         plans.push(plan_join::<K::Fingerprint>(layout, distance, &parts, 1));
-        // Radii that no formula gives: one table in the middle takes nearly all.
+        // Radii that no formula yields: one table in the middle takes nearly all.
         let mut shares = vec![0; blocks as usize];
         shares[blocks as usize / 2] += distance / 2 + 1;
         shares[blocks as usize - 1] += distance - distance / 2;
@@ -174,7 +174,8 @@ fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &s
                 let radii = plan.radii().collect::<Vec<_>>();
                 let found = joined(plan.clone(), &mut tables, limit, 0);
                 assert_eq!(found, expected, "{what}, {distance}, {radii:?}, limit {limit}");
-                // The same rows as those of two tables, a half or few of them of the first.
+                // The same rows as those of two tables, with half of them, a few or none in the
+                // first.
                 for split in [1 << 47, 1 << 42, 0] {
                     tables.split = Some(split);
                     let across = |&&(a, b, _): &&(u64, u64, u32)| a < split && split <= b;
@@ -204,7 +205,7 @@ fn sets<F: Key>(count: u64) -> Vec<(&'static str, Vec<(F, u64)>)> {
         })
         .collect();
     let one = key::<F>(&mut random);
-    // Rows that have half of their bits in common, and rows within a few bits of each other.
+    // Rows with half of their bits in common, and rows within a few bits of each other.
     let constant = (0..count)
         .map(|_| key::<F>(&mut random) & F::leading_mask(F::BITS / 2 + 3) | (one >> 40))
         .collect();
@@ -255,9 +256,9 @@ fn odd_numbers_of_blocks_serve_too() {
     }
 }
 
-/// A set of rows in scopes, and what it is.
+/// A name, and a set of rows in scopes.
 type ScopedSet<F, const W: usize> = (String, Vec<(Scoped<F, W>, u64)>);
-/// The scope of the row with a number.
+/// The scope of the row with this number.
 type ScopeOf = fn(u64) -> u64;
 
 /// The sets in scopes: most rows in one, three rows in each, one row in each, some of many sizes,
@@ -275,7 +276,7 @@ fn scoped_sets<F: Key, const W: usize>(count: u64) -> Vec<ScopedSet<F, W>> {
         for (how, scope) in scopes {
             let key = |i: usize, fingerprint| {
                 let mut words = [7; W];
-                // Scopes that differ in the first word, and those that differ in the last.
+                // Scopes that differ in the first word, and scopes that differ in the last.
                 words[if i.is_multiple_of(2) { 0 } else { W - 1 }] = scope(i as u64 / 2);
                 Scoped::new(words, fingerprint)
             };
@@ -318,7 +319,7 @@ fn joins_of_a_part_of_a_type_equal_brute_force() {
     }
 }
 
-/// Walks that are shared find what one process finds, which other tests compare with brute force.
+/// Shared walks find what one process finds, which other tests compare with brute force.
 fn shared_walks_agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distance: u32, what: &str) {
     let layout = BlockLayout::new::<K::Fingerprint>(blocks).unwrap();
     for (tables, split) in [(blocks, None), (1, None), (blocks, Some(1 << 47))] {
@@ -352,7 +353,7 @@ fn walks_can_be_shared() {
     shared_walks_agree(&rows, 2, 12, "steps");
 }
 
-/// Where no chunk shares a scope with another but its neighbour, a table is read twice at most.
+/// If chunks share scopes only with their neighbours, a table is read at most twice.
 #[test]
 fn chunks_without_a_common_scope_are_left_out() {
     let layout = BlockLayout::new::<u64>(4).unwrap();
@@ -364,7 +365,8 @@ fn chunks_without_a_common_scope_are_left_out() {
     assert!(tables.reads < 4 * 2 * 64, "{} reads", tables.reads);
 }
 
-/// Chunks that cannot have a pair are not even read: far fewer than all pairs of 64 chunks.
+/// Chunks that cannot have a pair are not read: the reads are far fewer than for all pairs of 64
+/// chunks.
 #[test]
 fn chunks_that_cannot_meet_are_left_out() {
     let layout = BlockLayout::new::<u64>(4).unwrap();
@@ -373,7 +375,7 @@ fn chunks_that_cannot_meet_are_left_out() {
     let plan = Plan::balanced(layout, 3, 4);
     let mut tables = Tables::new(layout, &rows, 10);
     assert_eq!(joined(plan, &mut tables, 200, 0), brute(&rows, 3));
-    // One pass discovers the chunks of each table. After that only neighbours meet.
+    // One pass discovers the chunks of each table. After that only neighbours are compared.
     assert!(tables.reads < 4 * 64 * 4, "{} reads", tables.reads);
 }
 
@@ -393,7 +395,7 @@ fn equal_rows_are_compared_once() {
     assert!(steps < 40, "{steps} steps");
 }
 
-/// Clusters of a join are the connected components of brute force's pairs.
+/// The clusters of a join are the connected components of brute force's pairs.
 #[test]
 fn clusters_equal_the_components_of_all_pairs() {
     for (what, rows) in sets::<u64>(400) {

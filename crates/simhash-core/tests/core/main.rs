@@ -1,6 +1,6 @@
-//! What the crate does, through its public interface. One program, so that what all of it needs is
-//! compiled once. Beside it are tests that need a process of their own (`dictionary`), and those
-//! that read files which are not the crate's.
+//! Tests of the crate through its public interface. They are one program, so that their common
+//! dependencies are compiled once. Tests that need a process of their own (`dictionary`), or that
+//! read files of other parts of the project, are beside it.
 
 mod code;
 mod common;

@@ -1,4 +1,4 @@
-//! Normalisation against a plain implementation of its definition, which applies step after step to
+//! Normalisation compared with a plain implementation of its definition, which applies each step to
 //! the whole text.
 
 use std::collections::HashMap;
@@ -52,7 +52,8 @@ fn is_of_marked_script(c: char) -> bool {
     [Latin, Greek, Cyrillic, Arabic, Hebrew].contains(&c.script())
 }
 
-/// Whether it is dropped on letters of those scripts. Spacing marks are vowels of other scripts.
+/// Whether a mark is dropped on letters of those scripts. Spacing marks are vowels of other
+/// scripts.
 fn is_loose(c: char) -> bool {
     is_mark(c)
         && c.general_category() != GeneralCategory::SpacingMark
@@ -74,13 +75,13 @@ fn without_marks(text: &str) -> String {
     out
 }
 
-/// A letter without its stroke, or written in one way: `letters_that_marks_changes` says which they
-/// are.
+/// A letter without its stroke, or in the one spelling for its variants:
+/// `letters_that_marks_changes` lists them.
 fn plain(c: char) -> String {
     run(&c.to_string(), NormalizeSteps::NONE.with(NormalizeStep::Marks))
 }
 
-/// Its prototype by the data of UTS #39; i looks like the capital that it is the small form of.
+/// The prototype by the data of UTS #39. With `lower`, i has the prototype of its capital form.
 fn looks(c: char, lower: bool) -> Vec<char> {
     use GeneralCategoryGroup::{Letter, Number};
     let counts = matches!(c.general_category_group(), Letter | Number) && !is_han(c);
@@ -96,8 +97,8 @@ fn western(c: char) -> char {
         '\u{66B}' => '.',
         '\u{66C}' => ',',
         _ if c.general_category() != GeneralCategory::DecimalNumber => c,
-        // No run of digits starts within a block of ten other than at a zero, and zeros lie at
-        // multiples of ten from the start of a run.
+        // A run of digits starts only at a zero, and the zeros in it are at multiples of ten from
+        // its start.
         _ => {
             let is_digit = |code: u32| {
                 char::from_u32(code)
@@ -172,8 +173,8 @@ fn composes(c: char) -> bool {
         || is_nfkc_quick(std::iter::once(c)) == IsNormalized::Maybe
 }
 
-/// Symbols that UAX #29 counts as letters or numbers, such as Ⓐ. When dropped, they always part
-/// words.
+/// Whether it is a symbol that UAX #29 counts as a letter or number, such as Ⓐ. When such a symbol
+/// is dropped, it always separates words.
 fn is_letter_like(c: char) -> bool {
     [format!("{c}:a"), format!("{c},1")].iter().any(|probe| probe.split_word_bounds().count() == 1)
 }
@@ -182,17 +183,17 @@ fn is_digit(c: char) -> bool {
     format!("{c},1").split_word_bounds().count() == 1
 }
 
-/// Whether UAX #29 treats it like the character before it.
+/// Whether UAX #29 treats a character like the one before it.
 fn is_attached(c: char) -> bool {
     format!("!{c}").split_word_bounds().count() == 1
 }
 
-/// Whether it holds letters and digits together by UAX #29, as the underscore does.
+/// Whether a character joins letters and digits by UAX #29, as the underscore does.
 fn is_connector(c: &str) -> bool {
     format!("a{c}1").split_word_bounds().count() == 1
 }
 
-/// Whether UAX #29 takes it for a letter. Han characters are words by themselves.
+/// Whether UAX #29 counts it as a letter. Han characters are words by themselves.
 fn is_letter(c: char) -> bool {
     format!("{c}:a").split_word_bounds().count() == 1 && !is_han(c)
 }
@@ -214,7 +215,7 @@ fn drop_punctuation(stretch: &str) -> String {
             dropped.push(c);
             on_nothing = true;
         } else if (is_mark(c) || is_invisible(c)) && on_nothing {
-            // It is dropped with what it stood on.
+            // It is dropped with the punctuation before it.
             parts |= is_invisible(c);
         } else {
             if let (true, Some((base, end))) = (gap, last) {
@@ -247,7 +248,7 @@ fn drop_punctuation(stretch: &str) -> String {
     out
 }
 
-/// Whether a character of Han or hiragana is written beside another, or punctuation beside Han.
+/// Whether no space belongs between two characters: one of them is Han, or both are hiragana.
 fn has_no_space(before: char, after: char) -> bool {
     is_han(before) || is_han(after) || is_unspaced(before) && is_unspaced(after)
 }
@@ -273,7 +274,7 @@ fn join_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     out
 }
 
-/// Joins the words that a hyphen breaks at the end of a line.
+/// Joins the words that are broken by a hyphen at the end of a line.
 fn join_lines(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let blanks = |at: usize| chars[at..].iter().take_while(|c| " \t\u{A0}".contains(**c)).count();
@@ -302,7 +303,8 @@ fn join_lines(text: &str) -> String {
     out
 }
 
-/// What was misread as Windows-1252 or Latin-1, by a table of the former from its definition.
+/// The text that was misread as Windows-1252 or Latin-1, by a table of the former from its
+/// definition.
 fn reread(text: &str) -> Option<String> {
     const WINDOWS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ";
     let byte = |c: char| match c as u32 {
@@ -369,7 +371,7 @@ fn reference(text: &str, steps: NormalizeSteps) -> String {
     text
 }
 
-/// Without the soft hyphens before the end of a line that no small letter follows.
+/// Removes the soft hyphens before the end of a line that no small letter follows.
 fn without_hyphens_before_capitals(text: &str) -> String {
     let small = |c: char| c.general_category() == GeneralCategory::LowercaseLetter;
     let rest_of_word = |after: &str| {
@@ -419,12 +421,12 @@ proptest! {
         use NormalizeStep::{Lower, Punctuation, Space};
         let settles = [Lower, Punctuation, Space].iter().all(|&step| steps.contains(step));
         let steps = if settles { steps } else { steps.without(NormalizeStep::Mojibake) };
-        // A digit may become a letter, before which a line ends.
+        // A digit that begins a line after a hyphen may become a letter.
         let keeps_hyphens = !steps.contains(Punctuation) && !steps.contains(Space)
             || steps.contains(NormalizeStep::Confusables);
         let steps = if keeps_hyphens { steps.without(NormalizeStep::Hyphens) } else { steps };
-        // A capital may become small, before which a line ends after a soft hyphen. That is no
-        // punctuation.
+        // A capital that begins a line after a soft hyphen, which is no punctuation, may become
+        // small.
         let becomes_small = steps.contains(NormalizeStep::Hyphens) && steps.contains(Lower);
         let text = if becomes_small { without_hyphens_before_capitals(&text) } else { text };
         let html = html && steps.contains(Punctuation);
@@ -433,7 +435,7 @@ proptest! {
         prop_assert_eq!(run(&once, steps), once);
     }
 
-    /// Lines of base64 and words, and the scheme of a URI before either.
+    /// Lines of base64 and words, and the scheme of a URI before either of them.
     #[test]
     fn data_is_dropped(
         pieces in prop::collection::vec((0..9usize, 40..260usize, any::<u64>()), 0..8)
@@ -477,7 +479,7 @@ fn left(base64: &str) -> String {
     if base64.len() > MAX_BASE64 { String::new() } else { base64.to_owned() }
 }
 
-/// In lines of that width.
+/// The text in lines of this width.
 fn wrapped(text: &str, width: usize) -> String {
     let lines = text.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap());
     lines.collect::<Vec<_>>().join("\r\n")
@@ -534,7 +536,8 @@ fn texts_that_readers_call_the_same() {
     }
 }
 
-/// Each line is one text, written in several ways that a step beyond the default sees as the same.
+/// Each line is one text, written in several ways that are the same after a step beyond the
+/// default.
 #[test]
 fn texts_that_other_steps_call_the_same() {
     use NormalizeStep::{Confusables, German, Mojibake};
@@ -560,7 +563,7 @@ fn texts_that_other_steps_call_the_same() {
     }
 }
 
-/// The D with a stroke looks like a D and a mark that would stand on the letter before it.
+/// The D with a stroke looks like a D and a mark, which would combine with the letter before it.
 #[test]
 fn what_was_misread_is_put_right_before_anything_is_mapped() {
     use NormalizeStep::{Confusables, Mojibake, Nfkc};
@@ -571,7 +574,7 @@ fn what_was_misread_is_put_right_before_anything_is_mapped() {
     }
 }
 
-/// What was read rightly stays, though some of it looks misread.
+/// Text that was read correctly stays, though some of it looks misread.
 #[test]
 fn right_texts_are_not_put_right() {
     let steps = NormalizeSteps::NONE.with(NormalizeStep::Mojibake);
@@ -596,7 +599,7 @@ fn right_texts_are_not_put_right() {
     }
 }
 
-/// Marks that are vowels, or make other letters, stay.
+/// Marks that are vowels, or that make other letters, stay.
 #[test]
 fn other_scripts_keep_their_marks() {
     let marks = NormalizeSteps::NONE.with(NormalizeStep::Marks);
@@ -613,7 +616,7 @@ fn other_scripts_keep_their_marks() {
     }
 }
 
-/// The characters that `marks` changes beyond what their decomposition says.
+/// The characters that `marks` changes beyond their decomposition.
 #[test]
 fn letters_that_marks_changes() {
     let marks = NormalizeSteps::NONE.with(NormalizeStep::Marks);
@@ -641,7 +644,7 @@ fn letters_that_marks_changes() {
     assert_eq!(others.join(" "), in_two_ways);
 }
 
-/// What looks like a broken word or a sentence's end, and is something else.
+/// Texts that look like a broken word or the end of a sentence, but are neither.
 #[test]
 fn line_ends_and_points() {
     for (text, expected) in [
@@ -679,13 +682,13 @@ fn long_runs_of_marks_are_cut() {
     let text = format!("a{marks}b");
     let steps = NormalizeSteps::default().without(NormalizeStep::Marks);
     let normalized = run(&text, steps);
-    // á, then the marks it does not compose with, then b.
+    // á, then the marks that it does not compose with, then b.
     assert_eq!(normalized.chars().count(), 1 + (MAX_COMBINING_RUN - 1) + 1);
     assert_eq!(run(&normalized, steps), normalized);
     assert_eq!(default(&text), "ab");
 }
 
-/// ASCII is copied in pieces of 16 kB where nothing is dropped. A mark may come after any of them.
+/// ASCII is copied in pieces of 16 kB if nothing is dropped. A mark may follow any of them.
 #[test]
 fn a_mark_after_a_long_run_of_ascii() {
     let steps = NormalizeSteps::NONE.with(NormalizeStep::Nfkc).with(NormalizeStep::Lower);

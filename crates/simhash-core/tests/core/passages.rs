@@ -1,5 +1,5 @@
-//! Passages that texts have in common, against brute force over their tokens, and where they stand
-//! in the original texts, against places written by hand.
+//! Passages that texts have in common, compared with brute force over their tokens; and their
+//! places in the original texts, compared with places written by hand.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -27,9 +27,9 @@ fn substr(text: &str, span: Span) -> String {
     text.chars().skip(span.start as usize - 1).take(span.length as usize).collect()
 }
 
-/// By dynamic programming: where the maximal common runs begin, and how long they are.
+/// The starts and lengths of the maximal common runs, by dynamic programming.
 fn runs<T: PartialEq>(a: &[T], b: &[T], words: usize) -> Vec<(usize, usize, usize)> {
-    // How many tokens are equal from two places on.
+    // How many tokens are equal from each two places on.
     let mut lengths = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
@@ -53,7 +53,7 @@ fn share_of(tokens: usize, runs: &[(usize, usize, usize)]) -> f64 {
     if tokens == 0 { 0.0 } else { covered.len() as f64 / tokens as f64 }
 }
 
-/// A text of words by their numbers, and where each stands, counted from 1.
+/// A text of words, given by their numbers, and the place of each word, counted from 1.
 fn written(numbers: &[usize]) -> (String, Vec<Span>) {
     const WRITTEN: [&str; 8] = ["a", "été", "ccc", "dddd", "Éte", "f", "ggg", "h"];
     const BETWEEN: [&str; 3] = [" ", ", ", " “ "];
@@ -69,7 +69,7 @@ fn written(numbers: &[usize]) -> (String, Vec<Span>) {
 }
 
 fn check_numbers(a: &[usize], b: &[usize], words: usize) -> Result<(), TestCaseError> {
-    // The fifth word is the second one without its marks.
+    // The fifth word is the second one, apart from case and marks.
     let folded = |numbers: &[usize]| -> Vec<usize> {
         numbers.iter().map(|&number| if number == 4 { 1 } else { number }).collect()
     };
@@ -97,7 +97,7 @@ fn check_numbers(a: &[usize], b: &[usize], words: usize) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Numbers that repeat in many ways: random ones, periods, and pieces of what was before.
+/// Numbers that repeat in many ways: random ones, periods, and pieces of the numbers before.
 fn numbers(kinds: usize) -> impl Strategy<Value = Vec<usize>> {
     let random = prop::collection::vec(0..kinds, 0..60);
     let periodic = (prop::collection::vec(0..kinds, 1..6), 0usize..60)
@@ -200,7 +200,7 @@ const CONFIGS: [&str; 4] = [
     r#"{"tokenizer": "jieba", "hmm": false}"#,
 ];
 
-/// Real texts, and such in which a passage of another one was planted.
+/// Real texts, and texts in which a passage of another one was planted.
 #[test]
 fn real_texts_share_what_brute_force_finds() {
     for name in ["en_licenses", "zh_laws"] {
@@ -229,7 +229,7 @@ fn real_texts_share_what_brute_force_finds() {
     }
 }
 
-/// Where tokens do not depend on what stands beside them, those of a cut are those of the run.
+/// If tokens do not depend on their neighbours, the text of a passage has the tokens of its run.
 fn check_cuts(
     simhasher: &mut Simhasher,
     [a, b]: [&str; 2],
@@ -248,7 +248,7 @@ fn check_cuts(
     }
 }
 
-/// What stands in `text` of the first passage that is all of `other`.
+/// The part of `text` that is the first passage equal to all of `other`.
 fn whole(simhasher: &mut Simhasher, text: &str, other: &str) -> Option<String> {
     let words = simhasher.tokens(other, &mut || ()).len();
     let found = shared(simhasher, [text, other], words);
@@ -258,7 +258,7 @@ fn whole(simhasher: &mut Simhasher, text: &str, other: &str) -> Option<String> {
 const HTML: &str = r#"{"normalize": ["html", "nfkc", "lower", "punctuation", "space"]}"#;
 const CODE: &str = r#"{"tokenizer": "code", "comments": "keep"}"#;
 
-/// A configuration, a text, a part of it as it is normalised, and how the text has it.
+/// A configuration, a text, a part of it in normalised form, and that part in the text.
 const CASES: &[[&str; 4]] = &[
     ["{}", "x Hello,  World! y", "hello world", "Hello,  World"],
     ["{}", "x ＨＥＬＬＯ　ｗｏｒｌｄ y", "hello world", "ＨＥＬＬＯ　ｗｏｒｌｄ"],
@@ -369,7 +369,7 @@ proptest! {
 
 const NO_SPACE: &str = r#"{"tokenizer": "word", "normalize": ["nfkc", "lower", "punctuation"]}"#;
 
-/// What stands on a character that is no word is one, and alone it is none.
+/// A filler after a character that is no word is a token, and alone it is none.
 #[test]
 fn a_token_may_stand_on_a_character_that_is_none() {
     for text in ["\u{600}\u{FFA0}", "a \u{600}\u{FFA0}b", "\u{6DD}\u{3164}\u{301}"] {
@@ -377,9 +377,9 @@ fn a_token_may_stand_on_a_character_that_is_none() {
     }
 }
 
-/// A text from its first token to its last one has the same tokens, and not without its first or
-/// its last character, marks aside. Where the first one begins with a filler, the character before
-/// it is part of the text.
+/// The text from its first token to its last one has the same tokens. Without its first or its last
+/// character, marks aside, it has others. If the first token begins with a filler, the character
+/// before it is part of the text.
 fn expect_exact_places(text: &str, config: &str) -> Result<(), TestCaseError> {
     let mut simhasher = simhasher(config);
     let tokens = simhasher.tokens(text, &mut || ());
@@ -399,10 +399,10 @@ fn expect_exact_places(text: &str, config: &str) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(&simhasher.tokens(&whole, &mut || ()), &tokens, "{:?}", whole);
     if config.contains("html") {
-        // Where an entity ends in a semicolon, it is one without it as well.
+        // An entity that ends in a semicolon is an entity without it as well.
         return Ok(());
     }
-    // Marks may be what is left of the character that they stand on.
+    // A mark may be the rest of the character that it combines with.
     let mut rest = cut.chars();
     rest.next();
     if !rest.clone().next().is_some_and(is_combining_mark) {
@@ -415,7 +415,7 @@ fn expect_exact_places(text: &str, config: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The fillers of Hangul, letters that are ignorable: they go with the character before them.
+/// The fillers of Hangul, which are ignorable letters, and attached to the character before them.
 fn is_filler(c: char) -> bool {
     matches!(c, '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}')
 }
@@ -467,7 +467,7 @@ proptest! {
         prop_assert_eq!(winnowed(&tokens, window), expected);
     }
 
-    /// Also for passages that are longer than those of the index.
+    /// This includes passages that are longer than those of the index.
     #[test]
     fn a_common_run_has_a_kept_hash_in_common(
         mut a in numbers(8),
@@ -524,7 +524,7 @@ fn kept_hashes_of_texts_are_distinct_and_stand_where_they_say() {
     }
 }
 
-/// `golden.py` computes these a second time.
+/// `golden.py` computes these too.
 #[test]
 fn golden_hashes() {
     let mut wrong = Vec::new();
@@ -545,7 +545,7 @@ fn golden_hashes() {
     assert!(wrong.is_empty(), "vectors that differ, as they are now:\n{}", wrong.join("\n"));
 }
 
-/// Calls `work`, which has to look at interrupts often, and be done in some seconds even without
+/// Calls `work`, which must check for interrupts often, and end within a minute even without
 /// optimisation and beside other tests.
 fn quick<T>(what: &str, work: impl FnOnce(&mut dyn FnMut()) -> T) -> T {
     let start = Instant::now();
@@ -568,7 +568,7 @@ fn a_million_equal_words() {
         let mut found = passages::shared(&mut simhasher, texts, 25, interrupt);
         let mut count = 0;
         while let Some(passage) = found.next(interrupt) {
-            // Each begins at the start of one text and ends at the end of one.
+            // Each begins at the start of one text, and ends at the end of one.
             assert!(passage.a.start == 1 || passage.b.start == 1);
             let late = passage.a.start.max(passage.b.start);
             assert_eq!(passage.words, 1_000_000 - late / 3);
@@ -593,7 +593,8 @@ fn twenty_megabytes_of_a_period() {
         let mut found = passages::shared(&mut simhasher, [&a, &b], 30_000, interrupt);
         std::iter::from_fn(|| found.next(interrupt)).count()
     });
-    // By how many periods one text is shifted against the other. Twelve words are a period.
+    // The number of periods by which one text is shifted against the other. A period is twelve
+    // words.
     let (of_a, of_b) = (a.len() / period.len(), b.len() / period.len());
     let needed = 30_000 / 12;
     assert_eq!(copies, of_a - needed + of_b - needed + 1);

@@ -1,5 +1,5 @@
-//! Whatever the plan, a simulated set of block tables answers exactly what brute force answers, and
-//! every match comes from one table only.
+//! With every plan, a simulated set of block tables answers exactly as brute force does, and every
+//! match is returned by only one table.
 
 use simhash_core::base::bits::B256;
 use simhash_core::base::key::Key;
@@ -32,7 +32,8 @@ fn rows<F: Key>(query: F, random: &mut SplitMix64) -> Vec<F> {
         .collect()
 }
 
-/// Walks every table the way a scan does, with leaves of `leaf` keys, and returns what it emits.
+/// Walks every table as a scan does, with leaves of `leaf` keys, and returns the rows that it
+/// emits.
 fn search<F: Key>(plan: &Plan, rows: &[F], query: F, leaf: usize) -> Vec<usize> {
     let cut = plan.layout();
     let mut emitted = Vec::new();

@@ -1,4 +1,5 @@
-//! Fingerprints against the definition, and those of pairs of texts that they are made for.
+//! Fingerprints compared with the definition, and fingerprints of the pairs of texts for which they
+//! are made.
 
 use std::collections::HashMap;
 
@@ -65,7 +66,7 @@ proptest! {
         let quad = simhasher.features::<B256>(&text, usize::MAX, &mut || ()).unwrap();
         prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&quad));
         prop_assert_eq!(narrow.len(), quad.len());
-        // The high half is the hash of 128 bits, where no position is XORed into the low one.
+        // The high half is the hash of 128 bits, unless a position is XORed into the low one.
         if simhasher.config().position == Position::None {
             for (wide, quad) in wide.iter().zip(quad.iter()) {
                 prop_assert_eq!(wide.hash.word(0), quad.hash.word(2));

@@ -1,4 +1,4 @@
-//! Spots: chains of tokens after stop words, against their definition.
+//! Spots, chains of tokens after stop words, compared with their definition.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use simhash_core::config::recipes::{near_recipe, recipe};
 use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
-/// A simhasher by the stop words of a list.
+/// A simhasher with these stop words.
 fn simhasher(stop_words: &str, spots: &str) -> Simhasher {
     let words = stop_words.split(' ').map(|word| (word.to_owned(), None));
     let list = WordList::new(Kind::StopWords, words, &mut || ()).unwrap();
@@ -52,7 +52,7 @@ fn the_example_of_the_paper() {
 fn chains_have_a_distance_and_texts_without_a_spot_no_feature() {
     let mut far = simhasher("the of", r#"{"chain": 2, "distance": 3}"#);
     assert_eq!(spots_of(&mut far, "the a1 b c d of e f g h"), ["the b e"]);
-    // Each of several stop words side by side begins one.
+    // Each of several neighbouring stop words begins one.
     let mut near = simhasher("the of", "{}");
     assert_eq!(spots_of(&mut near, "Of the people, the of"), Vec::<String>::new());
     assert_eq!(
@@ -83,7 +83,7 @@ fn many_stop_words_take_no_more_than_their_length() {
 }
 
 proptest! {
-    /// Against the definition, by places in the text.
+    /// The definition is in terms of places in the text.
     #[test]
     fn equals_the_definition(
         words in prop::collection::vec(0u8..8, 0..60),
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// `config.rs` has what is refused. Sets and sums have the same features.
+/// `config.rs` has the refusals. Sets and sums have the same features.
 #[test]
 fn every_method_has_the_same_features() {
     let config: Config = r#"{"spots": {}, "stopwords": "en"}"#.parse().unwrap();

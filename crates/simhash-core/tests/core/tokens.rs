@@ -1,4 +1,4 @@
-//! Tokens against UAX #29, jieba and ICU4X themselves, and those of texts that people write.
+//! Tokens compared with UAX #29, jieba and ICU4X themselves, and tokens of natural texts.
 
 use icu_segmenter::WordSegmenter;
 use proptest::prelude::*;
@@ -56,8 +56,8 @@ fn kind(c: char) -> Kind {
     }
 }
 
-/// Words by UAX #29, after a space was put between a letter, with its marks, and a digit, and in
-/// place of every colon with its marks.
+/// Words by UAX #29, after a space is put between a letter, with its marks, and a digit, and in
+/// place of each colon with its marks.
 fn words(text: &str) -> Vec<String> {
     let mut spaced = String::new();
     let mut last = Kind::Other;
@@ -87,7 +87,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text after spaces between its letters and digits were put in or taken out.
+/// The text after spaces between its letters and digits are put in or taken out.
 fn respaced(text: &str, put_in: bool) -> String {
     let mut spaced = String::new();
     let mut last = Kind::Other;
@@ -107,8 +107,8 @@ fn respaced(text: &str, put_in: bool) -> String {
     spaced
 }
 
-/// How characters are cut: by jieba, together with hiragana, by ICU4X's dictionaries of Southeast
-/// Asia, by UAX #29.
+/// How characters are cut: by jieba, in one piece with hiragana, by ICU4X's dictionaries of
+/// Southeast Asia, or by UAX #29.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum By {
     Han,
@@ -138,8 +138,8 @@ fn cut_by(c: char) -> By {
     }
 }
 
-/// The runs of a text, each with how it is cut. Marks go with hiragana and letters of Southeast
-/// Asia before them, and so does a prolonged sound mark with hiragana.
+/// The runs of a text, each with the way in which it is cut. Marks belong to hiragana and letters
+/// of Southeast Asia before them, and a prolonged sound mark belongs to hiragana before it.
 fn runs(text: &str) -> Vec<(By, String)> {
     let mut runs: Vec<(By, String)> = Vec::new();
     for c in text.chars() {
@@ -156,7 +156,7 @@ fn runs(text: &str) -> Vec<(By, String)> {
         }
         runs.push((by, c.to_string()));
     }
-    // Han beside hiragana is Japanese, unless there is much of it.
+    // Han beside hiragana is Japanese, unless the run of Han is long.
     let is_kanji = |run: &str| run.chars().count() <= MAX_KANJI_RUN;
     let beside = |at: usize| runs.get(at).is_some_and(|(by, _)| *by == By::Hiragana);
     let mut joined: Vec<(By, String)> = Vec::new();
@@ -172,8 +172,8 @@ fn runs(text: &str) -> Vec<(By, String)> {
     joined
 }
 
-/// The words of a run by ICU4X. It is given the vowel am, ho no and ho mo as its dictionaries have
-/// them, and a mark of length is left with what it lengthens.
+/// The words of a run by ICU4X. The vowel am, ho no and ho mo are spelt as in its dictionaries, and
+/// a mark of length stays with the letter that it lengthens.
 fn icu_words(run: &str) -> Vec<String> {
     const PARTS: [(&str, &str); 4] = [
         ("\u{E4D}\u{E32}", "\u{E33}"),
@@ -211,7 +211,7 @@ fn icu_words(run: &str) -> Vec<String> {
     words
 }
 
-/// The words of each run by what cuts it.
+/// The words of each run, cut in the run's way.
 fn auto_words(text: &str, jieba: &jieba_rs::Jieba) -> Vec<String> {
     let cut = |(by, run): &(By, String)| match by {
         By::Han => jieba.cut(run, true).iter().map(|token| token.word.to_owned()).collect(),
@@ -354,7 +354,7 @@ fn examples() {
     }
 }
 
-/// What ICU4X's tests have, and ICU4C with them (Thai), and what ICU4C 78 cuts alike.
+/// The examples of ICU4X's tests and (for Thai) of ICU4C's, and others that ICU4C 78 cuts alike.
 #[test]
 fn words_are_found_where_no_space_parts_them() {
     for expected in [
@@ -390,12 +390,13 @@ fn texts_without_spaces() {
     for (text, config, expected) in [
         // Verbs begin with Han and go on with hiragana. Katakana is one word, as by UAX #29.
         ("東京タワーに行きました", "{}", "东京|タワー|に|行き|まし|た"),
-        // White space and punctuation within a Japanese text part nothing, as within a Chinese one.
+        // White space and punctuation separate nothing within a Japanese text, as within a Chinese
+        // one.
         ("こん\nにちは、世\n界。", "{}", "こんにちは|世界"),
         ("コンピュータ サイエンス", "{}", "コンピュータ|サイエンス"),
         ("らーめん", r#"{"normalize": []}"#, "らー|めん"),
         ("か\u{3099}き", r#"{"normalize": []}"#, "か\u{3099}|き"),
-        // A Chinese text with one of its words, and the next run after a space.
+        // A Chinese text with one Japanese word, and a Japanese run after a space.
         ("我买了優の良品", "{}", "我|买|了|优|の|良品"),
         ("北京 優の", r#"{"normalize": ["nfkc"]}"#, "北京|優|の"),
         // Spaces of Thai stay, digits are apart, and other spellings are alike.
@@ -403,7 +404,7 @@ fn texts_without_spaces() {
         ("ภาษา\u{200B}ไทย", "{}", "ภาษา|ไทย"),
         ("ໜຶ່ງ ຫນຶ່ງ", "{}", "ຫນຶ່ງ|ຫນຶ່ງ"),
         ("abcไทยabc", "{}", "abc|ไทย|abc"),
-        // Only auto looks for words.
+        // Only `auto` finds words.
         ("ไทย です", r#"{"tokenizer": "word"}"#, "ไ|ท|ย|で|す"),
         ("ไทยです", r#"{"tokenizer": "char"}"#, "ไ|ท|ย|で|す"),
     ] {
@@ -435,7 +436,7 @@ fn endless_runs_are_cut() {
     let lengths = |text: &str| tokens(text, "{}").iter().map(String::len).collect::<Vec<_>>();
     assert_eq!(lengths(&"x".repeat(MAX_WORD_RUN + 3)), [MAX_WORD_RUN, 3]);
     assert_eq!(lengths(&"ж".repeat(MAX_WORD_RUN / 2 + 3)), [MAX_WORD_RUN, 6]);
-    // A word that straddles the cut is cut: one 国, then 中国 at every second place.
+    // A word across the cut is cut: one 国, then 中国 at every second place.
     let text = format!("国{}", "中国".repeat(MAX_HAN_RUN / 2));
     let found = tokens(&text, "{}");
     assert_eq!(found.concat(), text);
@@ -458,7 +459,7 @@ fn large_texts_take_linear_time_and_check_for_interruption() {
         for config in CONFIGS {
             let mut checks = 0;
             simhasher(config).fingerprint::<u64>(&text, &mut || checks += 1);
-            // One word without end is read at gigabytes a second.
+            // One word without end is read at gigabytes a second, so there are few checks.
             assert!(checks >= 2, "{unit:?} {config}: {checks} checks over 1 MB");
         }
     }

@@ -1,5 +1,5 @@
 //! Unicode's own tests of normalisation, grapheme clusters and words. Their expected values are in
-//! the files, so nothing here asks the crates that the code uses.
+//! the files, so nothing here uses the crates that the code uses.
 
 use simhash_core::config::{NormalizeStep, NormalizeSteps};
 use simhash_core::texts::normalize::normalize;
@@ -18,7 +18,7 @@ fn string(code_points: &str) -> String {
     code_points.split_whitespace().map(char).collect()
 }
 
-/// What lies between the boundaries of a line such as `÷ 0061 × 0308 ÷ 0062 ÷`.
+/// The texts between the boundaries of a line such as `÷ 0061 × 0308 ÷ 0062 ÷`.
 fn segments(line: &str) -> Vec<String> {
     let parts = line.split('÷').map(|part| string(&part.replace('×', " ")));
     parts.filter(|part| !part.is_empty()).collect()
@@ -43,7 +43,7 @@ fn nfkc_is_that_of_unicode() {
     assert!(count > 90_000, "{count}");
 }
 
-/// White space and controls part tokens, and are none.
+/// White space and controls separate tokens, and are none.
 #[test]
 fn characters_are_the_grapheme_clusters_of_unicode() {
     let parts = |c: char| c.is_whitespace() || c.is_control();
@@ -59,7 +59,7 @@ fn characters_are_the_grapheme_clusters_of_unicode() {
     assert!(count > 700, "{count}");
 }
 
-/// A token lies within a word of Unicode. A word that has letters alone, or digits alone, is one
+/// A token is within one of Unicode's words. A word of only letters, or of only digits, is one
 /// token.
 #[test]
 fn tokens_are_the_words_of_unicode() {

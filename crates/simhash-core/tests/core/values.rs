@@ -1,5 +1,5 @@
-//! What values are made by is what [`VALUES`] says: another dictionary, or another version of a
-//! table of characters, changes it. If this fails after a crate was updated, stored values change.
+//! [`VALUES`] identifies what determines values: another dictionary, or another version of a table
+//! of characters, changes it. If this test fails after an update of a crate, stored values change.
 
 #![cfg(all(feature = "jieba", feature = "spaceless"))]
 
@@ -7,7 +7,7 @@ use simhash_core::config::NormalizeStep;
 use simhash_core::{Simhasher, VALUES};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Adds a string, so that no two lists of them are the same bytes.
+/// Adds a string, so that no two lists of strings give the same bytes.
 fn add(digest: &mut Xxh3, text: &str) {
     digest.update(&text.len().to_le_bytes());
     digest.update(text.as_bytes());
