@@ -69,7 +69,7 @@ impl Kind {
 pub enum WordListError {
     /// There is no word.
     NoWord(Kind),
-    /// There are more than [`MAX_WORDS`], or they have [`MAX_BYTES`] or more together.
+    /// There are more than [`MAX_WORDS`], or they have more than [`MAX_BYTES`] together.
     TooLarge(Kind),
     /// The word of that number, from 1 on, is empty.
     EmptyWord(usize),
@@ -195,7 +195,7 @@ impl WordList {
         }
         match content.len() {
             0 => Err(WordListError::NoWord(kind)),
-            MAX_BYTES.. => Err(WordListError::TooLarge(kind)),
+            bytes if bytes > MAX_BYTES => Err(WordListError::TooLarge(kind)),
             _ => Ok(WordList {
                 kind,
                 hash: hex(&Sha256::digest(&content)),
@@ -384,4 +384,26 @@ fn checked_frequency(frequency: Option<i64>) -> Result<Option<u32>, WordListErro
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many words of 255 bytes, which take a byte more each in the stored list.
+    fn made(words: usize) -> Result<WordList, WordListError> {
+        let word = |i: usize| {
+            let digit = |shift: usize| ['一', '二', '三', '四'][i >> shift & 3];
+            let end: String = (0..10).map(|place| digit(2 * place)).collect();
+            ("中".repeat(75) + &end, None)
+        };
+        WordList::new(Kind::Dictionary, (0..words).map(word), &mut || ())
+    }
+
+    #[test]
+    fn a_list_has_at_most_sixteen_megabytes() {
+        let most = MAX_BYTES / 256;
+        assert_eq!(made(most).map(|list| list.content.len()), Ok(MAX_BYTES));
+        assert_eq!(made(most + 1).err(), Some(WordListError::TooLarge(Kind::Dictionary)));
+    }
 }
