@@ -40,6 +40,15 @@ check_api() {
   fi
 }
 
+# check_examples: whether the diffs of the worked examples still apply.
+check_examples() {
+  local page
+  for page in docs/design/add-*.md; do
+    awk '/^```/ { inside = /^```diff$/; next } inside' "$page" | git apply --check - ||
+      die "$page: its diff does not apply"
+  done
+}
+
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
@@ -49,6 +58,7 @@ PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --profile quick --locked --w
 cargo check --quiet --profile quick --locked -p simhash-core --no-default-features
 check_crates
 check_api
+check_examples
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh scripts/run tests/*.sh packaging/action/*.sh .ci/run
 fi
@@ -59,6 +69,7 @@ long=$(git ls-files '*.rs' '*.py' '*.sh' '*.sql' '*.pl' '*.pm' '*.spec' '*.md' '
 $long"
 if command -v python3 >/dev/null 2>&1; then
   python3 scripts/rooms.py
+  python3 scripts/size.py
   python3 scripts/names.py
   python3 scripts/sql.py check
   python3 -m doctest -o NORMALIZE_WHITESPACE report/measures.py

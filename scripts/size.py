@@ -13,9 +13,9 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 # The most there may be. Lower a limit when less is needed; to raise one takes a reason.
 LIMITS = {
-    "lines of Rust outside tests": 0,
-    "lines of src inside unsafe, in a thousand": 0,
-    "unsafe blocks of more than 20 lines": 0,
+    "lines of Rust outside tests": 92_000,
+    "lines of src inside unsafe, in a thousand": 160,
+    "unsafe blocks of more than 20 lines": 66,
     "SAFETY comments that only point to the function's own": 0,
 }
 LONG = 20
