@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!(
                 "cargo::error=crates/simhash-mutants/{} does not apply to \
                  crates/simhash-index/src/{}: {error}. Run scripts/mutants.sh edit, mend the copy \
-                 that it names, and run scripts/mutants.sh save. CONTRIBUTING.md has more, under \
-                 \"Faults made on purpose\".",
+                 that it names, and run scripts/mutants.sh save. docs/design/maintaining.md has \
+                 more, under \"Faults made on purpose\".",
                 patch.display(),
                 file.display()
             );

@@ -15,7 +15,7 @@ use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
 use crate::types::strategy;
 
-/// The cost of processing one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
+/// The cost of processing one leaf (500 to 800 popcounts), in units of cpu_operator_cost. Measured:
 /// 0.7 microseconds a leaf, and about 0.02 for an operator call.
 const OPERATORS_PER_LEAF: f64 = 30.0;
 /// The costs of making a sketch of a text of some hundred bytes, of looking one of its keys up on a

@@ -1,4 +1,5 @@
-//! aminsert: adds a row to every block table, or to the trees of an index of postings.
+//! aminsert: adds a row to every block table, a row without a fingerprint to the table of NULLs, or
+//! a text to the trees of an index of postings.
 
 use pgrx::{PgMemoryContexts, pg_sys};
 use simhash_index::TreeKey;

@@ -5,7 +5,7 @@
 //! such as `if mutant::is(Mutant::ReleasedEarly)`. With no fault active, the code does what the
 //! index does.
 //!
-//! A change of the index may require a change of its patch: see `CONTRIBUTING.md`.
+//! A change of the index may require a change of its patch: see `docs/design/maintaining.md`.
 
 pub mod mutant;
 

@@ -13,7 +13,7 @@
 //! sample of them. [`scope`] encodes values of scopes, and [`scoped`] puts fingerprints into
 //! scopes.
 //!
-//! In these crates a table is always a block table.
+//! In this crate a table is always a block table. `simhash-index` has other tables too.
 
 pub mod cost;
 pub mod crowding;
