@@ -79,7 +79,15 @@ impl ScopeType {
             == match self {
                 ScopeType::Text | ScopeType::Bytea => (-1, false),
                 ScopeType::Uuid => (16, false),
-                _ => (self.bytes() as i16, true),
+                ScopeType::Bool
+                | ScopeType::Int2
+                | ScopeType::Int4
+                | ScopeType::Int8
+                | ScopeType::Oid
+                | ScopeType::Date
+                | ScopeType::Timestamp
+                | ScopeType::Timestamptz
+                | ScopeType::Enum => (self.bytes() as i16, true),
             }
     }
 
