@@ -1,5 +1,5 @@
-# The values that arguments.pl gives to functions, by type: SQL expressions, of which the first is
-# an ordinary one.
+# The values that arguments.pl passes to functions: for each type a list of SQL expressions, an
+# ordinary one first.
 package ArgumentValues;
 use strict;
 use warnings;
@@ -146,7 +146,7 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
 		"text_passage(repeat('word ', $third), 10000)",
 		q(text_passage('a b c d e f', 5, '{"stopwords":"no list"}')),
 	],
-	# What takes it, and casts to it, end in an error.
+	# Functions that take this type, and casts to it, always end in an error.
 	simhash_incomparable => [ "'x'", "''" ],
 	'character varying'  => [ "'ffffffffffffffff'", "''", "repeat('x', $third)" ],
 	jsonb                => [ "'{}'", q('{"shingle": 2}'), "'null'", "'[1, 2]'" ],
@@ -254,7 +254,7 @@ SQL
 	],
 );
 
-# Of an argument with this name the plain value is another.
+# Ordinary values for arguments with these names, in place of the first value of their type.
 our %plain = (
 	query => "'SELECT id, body FROM texts'",
 	pairs => "'SELECT a, b, near FROM pairs'",
@@ -275,8 +275,8 @@ our %plain_of = (
 	'simhash_dictionary frequencies' => "'{1,2,NULL}'",
 );
 
-# An input function may get the text form of any type. Of type internal there is only NULL, and what
-# functions return.
+# An input function may be given the text form of any type. For type internal the only values are
+# NULL and the results of functions.
 $values{cstring} = [map { "($_)::cstring" }
 	  map { @{ $values{$_} } } grep { /^(?:text|json|simhash_config)$/ } sort keys %values];
 $values{internal}              = ['NULL'];

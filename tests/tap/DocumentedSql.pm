@@ -1,4 +1,4 @@
-# SQL blocks of a page, and running them as they stand.
+# Finds the SQL blocks of a documentation page and runs them as they stand.
 package DocumentedSql;
 use strict;
 use warnings;
@@ -20,8 +20,8 @@ sub blocks
 	return @blocks;
 }
 
-# A printed table without what differs from run to run: settings echoed, spaces at the ends of
-# lines, the count of rows.
+# A printed table without the parts that vary between runs: echoed settings, trailing spaces, the
+# row count.
 sub table_of
 {
 	my ($printed) = @_;
@@ -31,7 +31,7 @@ sub table_of
 	return $printed =~ s/\s+\z//r;
 }
 
-# Two tests: a block runs, and gives the output that the page shows, if it shows one.
+# Two tests: a block runs, and its output is the one that the page shows, if it shows any.
 sub runs
 {
 	my ($node, $database, $block, $name) = @_;

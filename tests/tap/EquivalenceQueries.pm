@@ -1,4 +1,4 @@
-# The queries of equivalence.pl: conditions, FROM clauses and statements.
+# Generates the queries of equivalence.pl: conditions, FROM clauses and statements.
 package EquivalenceQueries;
 use strict;
 use warnings;
@@ -7,14 +7,15 @@ use EquivalenceValues;
 
 our @EXPORT = qw(statement);
 
-# The state of one query: how many rows its tables may still multiply to, its CTEs, the next alias.
+# The state of one query: the product of row counts that its tables may still reach, its CTEs, the
+# number of the next alias.
 my ($rows_left, @ctes, $next_alias);
 
 sub alias { return 'a' . $next_alias++ }
 sub kind { return pick(qw(fp fp fp w w h h lex)) }
 sub comparison { return pick('<=', '<=', '<=', '<', '<', '<', '=', '>=', '>', '<>') }
 
-# --- Conditions. `loose`: the place takes NULL for false, as WHERE does.
+# --- Conditions. `loose`: the condition is used where NULL counts as false, as in WHERE.
 
 sub near_condition
 {
@@ -25,7 +26,7 @@ sub near_condition
 	my $y = centre($kind, @aliases);
 	my $dice = int rand 100;
 
-	# Both orders of <= and its kin, and their negation.
+	# A comparison with its sides in either order, sometimes negated.
 	if ($dice < 50)
 	{
 		my @sides = (distance($x, $y), limit($kind, @aliases));
@@ -66,7 +67,7 @@ sub near_condition
 		return [ $ours, '(' . join(' OR ', map { equal_parts($x, $_) } @values) . ')' ];
 	}
 
-	# hamming_within as a user may write it: any limit.
+	# hamming_within as a user may write it, with any limit.
 	return pair([ "hamming_within($x->{ours}, $typed, ", '(' . plain_distance($x, $y) . ' <= ' ],
 		'(', whole_limit($kind, @aliases), ')::bigint)')
 	  if $dice < 94;
@@ -76,7 +77,7 @@ sub near_condition
 	return pair($pattern, ' <= ', limit($kind, @aliases));
 }
 
-# A limit that a bigint holds.
+# A limit that fits a bigint.
 sub whole_limit
 {
 	while (1)
@@ -129,7 +130,7 @@ sub ball_condition
 			'(' . join(' OR ', map { plain_distance($x, $_->[0]) . " <= $_->[1]" } @balls) . ')' ];
 	}
 
-	# The ball of a row: each holds the other's centre.
+	# The ball of a row: ~= requires that each ball contains the other's centre.
 	my $own = $aliases[-1];
 	my $centre = literal('fp');
 	my $to_own = plain_distance(column('fp', $own), $centre);
@@ -169,7 +170,7 @@ sub plain_condition
 		'true');
 }
 
-# A condition that looks at another table.
+# A condition with a subquery over another table.
 sub subquery_condition
 {
 	my ($depth, @aliases) = @_;
@@ -224,7 +225,7 @@ sub condition
 	return subquery_condition($depth, @aliases);
 }
 
-# --- Sources: an item of FROM and its alias, or undef if the query has enough rows already.
+# --- Sources: an item of FROM and its alias, or undef if the query already has enough rows.
 
 sub affordable
 {
@@ -250,7 +251,7 @@ sub column_list
 	return commas(map { $_ eq 'w' ? [ "$alias.w", "$alias.w1, $alias.w2" ] : "$alias.$_" } @columns);
 }
 
-# Rows with their ball, which a set operation cannot compare.
+# Rows with their ball. Set operations cannot compare balls.
 sub with_ball { return [ '*, hamming_ball(fp, rad) AS ball', '*' ] }
 
 sub source
@@ -307,7 +308,7 @@ sub source
 	return (pair("$cte $outer"), $outer);
 }
 
-# A FROM clause of some sources, and their aliases.
+# A FROM clause of several sources, and their aliases.
 sub from_clause
 {
 	my ($most) = @_;
@@ -328,7 +329,7 @@ sub from_clause
 				: condition(2, 1, @aliases, $alias));
 		};
 
-		# What is after a comma cannot be joined ON what is before it.
+		# An ON condition cannot refer to items before a comma.
 		if ($dice < 14)
 		{
 			$from = pair($from, $joined == $count && chance(0.7) ? ', ' : ' CROSS JOIN ', $next);
@@ -337,7 +338,7 @@ sub from_clause
 		elsif ($dice < 62) { $from = pair($from, ' LEFT JOIN ', $next, $on->()) }
 		elsif ($dice < 72) { $from = pair($from, ' RIGHT JOIN ', $next, $on->()) }
 
-		# FULL joins need something to hash or merge by.
+		# FULL joins need an equality, to hash or merge by.
 		elsif ($dice < 80)
 		{
 			my $more = chance(0.5) ? pair(' AND ', near_condition(1, $alias)) : '';
@@ -375,7 +376,7 @@ sub outputs
 	return map { pair($list[$_], ' AS o' . $_) } 0 .. $#list;
 }
 
-# An order by distance. Only distances are compared, because rows at equal distances come in any
+# A query ordered by distance. Only distances are compared: rows at equal distances have no defined
 # order.
 sub nearest
 {
@@ -392,7 +393,7 @@ sub nearest
 	return pair('SELECT ', $list, ' FROM ', $from, $where, ' ORDER BY ', $list, $limit);
 }
 
-# An aggregate, a grouping or a DISTINCT; which one depends on the dice.
+# An aggregate, a grouping or a DISTINCT, chosen by the dice.
 sub aggregate
 {
 	my ($dice, $from, $where, $kind, $distance, @aliases) = @_;
@@ -463,7 +464,7 @@ sub select_statement
 
 sub limit_of_group { return pick(0 .. 12, 20, -1, 64, '(SELECT 5)', "'7'::bigint") }
 
-# A statement that writes and returns rows. A query of what the table then holds follows it.
+# A statement that writes and returns rows, followed by a query of the table's new contents.
 sub writing_statement
 {
 	my ($target, $alias, $name) = named_source(qw(t u n pl pr inh part ex dom));
@@ -483,7 +484,7 @@ sub writing_statement
 		[ "fp = $alias.h::fingerprint64", "fp = $alias.h" ],
 		'fp = NULL', 'grp = 2');
 
-	# With `grp = 2` a row may move to another partition.
+	# `grp = 2` may move a row to another partition.
 	return (
 		{ check => $check },
 		pair(
@@ -491,8 +492,8 @@ sub writing_statement
 			$where, " RETURNING $alias.id"));
 }
 
-# One statement: what is known of its answer, and the pair of wordings. Its tables multiply to at
-# most the given number of rows.
+# One statement: what is known about its answer, and the pair of wordings. The product of its
+# tables' row counts is at most the given number.
 sub statement
 {
 	my ($writes, $most_rows) = @_;

@@ -1,5 +1,5 @@
-# Rows, fingerprints and expressions for equivalence.pl, each expression in two wordings: over the
-# extension's types and operators, and over bigint copies with plain SQL.
+# Generates rows, fingerprints and expressions for equivalence.pl. Each expression has two wordings:
+# over the extension's types and operators, and over bigint copies with plain SQL.
 #
 # A piece of SQL is a pair [ours, plain]. pair() joins pieces, and a string stands for both sides. A
 # value is { kind, ours, plain }: `plain` lists the bigint expressions, two for a fingerprint128.
@@ -12,11 +12,11 @@ our @EXPORT = qw(pick chance roll_between pair commas literal column centre limi
   plain_distance ball_radius from_table new_case parameters arguments %types %tables @centres
   @wide_centres make_data rows_of hex16 signed);
 
-# Kinds of column: fingerprint64, fingerprint128, bigint, fingerprint64[].
+# The kinds of columns and their types. Kind h is bigint.
 our %types =
   (fp => 'fingerprint64', w => 'fingerprint128', h => 'bigint', lex => 'fingerprint64[]');
 
-# Tables and views, with the number of rows that they have.
+# Tables and views, with their numbers of rows.
 our %tables = (
 	t => 500,
 	u => 70,
@@ -125,7 +125,7 @@ sub rows_of
 	} 1 .. $count;
 }
 
-# --- A case's parameters: their types on either side, and how their arguments are made.
+# --- A case's parameters: their types in both wordings, and how their arguments are made.
 
 my $case;
 sub new_case { $case = { parameters => [], counts => [ 0, 0 ], allowed => $_[0] }; return }
@@ -143,7 +143,7 @@ sub parameter
 	return @names;
 }
 
-# The declared types, and the arguments of one call.
+# The parameters' types in both wordings. arguments() makes the values of one call.
 sub parameters
 {
 	my @types = map {
@@ -185,7 +185,7 @@ sub constant
 				  . "}'::bigint[]" ] };
 	}
 
-	# Predicates of partial indexes name the centres themselves.
+	# Sometimes a centre itself, because the predicates of partial indexes name the centres.
 	my $bits = chance(0.25) ? $centres[ int rand 4 ] : near_word(6);
 	return {
 		kind => $kind,
@@ -210,7 +210,7 @@ sub column
 		plain => $kind eq 'w' ? [ "$alias.w1", "$alias.w2" ] : ["$alias.$kind"] };
 }
 
-# The same expression around every part of a value.
+# The same expression applied to every part of a value.
 sub around
 {
 	my ($value, $before, $after) = @_;
@@ -223,7 +223,7 @@ sub around
 		plain => [ map { my $text = $plain; $text =~ s/%/$_/; $text } @{ $value->{plain} } ] };
 }
 
-# Two values of one kind in one expression.
+# Two values of one kind combined in one expression.
 sub combined
 {
 	my ($form, $x, $y) = @_;
@@ -247,8 +247,8 @@ sub null_value
 		plain => [ ($plain) x ($kind eq 'w' ? 2 : 1) ] };
 }
 
-# The value that a distance is measured to. The aliases are those that can be named here. The last
-# one is that of the column on the other side.
+# The value that a distance is measured to. Only these aliases are visible here; the last one
+# belongs to the column on the other side.
 sub centre
 {
 	my ($kind, @aliases) = @_;
@@ -356,7 +356,7 @@ sub limit
 	return "CASE WHEN $alias.ok THEN $alias.k ELSE " . pick(@near) . ' END';
 }
 
-# The radius of a ball that a query makes. A radius out of range would be an error.
+# The radius of a ball in a query, kept in range because others are errors.
 sub ball_radius
 {
 	my ($kind, @aliases) = @_;

@@ -1,5 +1,5 @@
-# Tables, indexes, constraints, triggers and models as a user may have them, and questions about
-# them with one answer each: what an upgrade must not change.
+# Objects as a user may have them, and questions about them with one answer each, which an upgrade
+# must not change.
 package Everything;
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Exporter 'import';
 our @EXPORT =
   qw(make_everything %questions rows_of answers constraints_hold every_index_is_sound);
 
-# Makes them in a database that has the extension, in version 0.1.0 or later.
+# Makes the objects in a database that has the extension in version 0.1.0 or later.
 sub make_everything
 {
 	my ($node) = @_;
@@ -52,7 +52,7 @@ SQL
 	return;
 }
 
-# Questions with one answer each, whatever the version and whatever the KIND of scan.
+# Questions whose answer depends neither on the version nor on the KIND of scan.
 my %fingerprints = (
 	fp => q{(SELECT fp FROM rows WHERE id = 7)},
 	wide => q{(SELECT wide FROM rows WHERE id = 7)},
@@ -95,7 +95,7 @@ our %questions = (
 		WHERE oid = 'simhash_clusters(regclass, integer)'::regprocedure)
 		FROM pg_class WHERE relname = 'simhash_model'});
 
-# The rows of a condition, by an index or one by one.
+# The rows of a condition, found through an index or one by one.
 sub rows_of
 {
 	my ($index, $condition, $table) = (@_, 'rows');
@@ -113,7 +113,7 @@ sub answers
 			keys %questions };
 }
 
-# Statements that are refused or skipped, each alone and undone.
+# Statements that the constraints and triggers refuse or skip, each run alone and rolled back.
 sub constraints_hold
 {
 	my ($node, $when) = @_;

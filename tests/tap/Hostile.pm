@@ -1,6 +1,6 @@
-# Runs statements that try to break the server, one after the other, and finds what of their outcome
-# is a fault: a server that crashed, an error of class XX, a Rust panic, a WARNING that begins with
-# WRONG, a statement that would not be cancelled.
+# Runs statements that try to break the server, one after the other, and reports the faults among
+# their outcomes: a server that crashed, an error of class XX, a Rust panic, a message that contains
+# WRONG:, a statement that could not be cancelled.
 package Hostile;
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(run_hostile faults_of no_faults $patience hostile_settings);
 
-# Seconds that a statement may take, and further seconds until it must have ended.
+# Seconds until a statement is cancelled, and further seconds until it must have ended.
 our $patience = 5;
 my $grace = 5;
 
@@ -25,7 +25,7 @@ sub hostile_settings
 	  . "\nlog_error_verbosity = verbose\n";
 }
 
-# Words of a Rust panic, which must not be in any message.
+# Words of a Rust panic. No message may contain them.
 my @panic = ('panicked', 'unwrap\(\)', 'called `', 'attempt to ', 'index out of bounds',
 	'out of range for slice', 'RefCell', 'poison', 'not yet implemented', 'internal error: entered');
 my $panic = join '|', @panic;
@@ -33,9 +33,9 @@ $panic = qr/$panic/;
 
 my $runs = 0;
 
-# Runs statements, each on a line of its own, because psql's messages name lines. Options: preamble,
-# statements before the first one and again after a crash; tolerated, a pattern of "SQLSTATE:
-# message" that is no fault; seconds for all. Returns a list of [statement, what happened] and the
+# Runs statements, one a line, because psql's messages name lines. Options: preamble, statements
+# before the first one and again after a crash; tolerated, a pattern of "SQLSTATE: message" that is
+# no fault; seconds, the limit of one psql run. Returns a list of [statement, what happened] and the
 # number of statements that gave an error.
 sub run_hostile
 {
@@ -81,14 +81,14 @@ sub run_hostile
 		$next = $last + 1;
 		_wait_for($node);
 
-		# A server that crashes each time would be restarted for ever.
+		# Give up: a server that crashes every time would be restarted for ever.
 		if (@faults >= 30) { push @faults, ['', 'given up after 30 faults']; last; }
 	}
 	push @faults, _faults_in_log(slurp_file($node->logfile, $log_start));
 	return (\@faults, scalar keys %refused);
 }
 
-# psql's messages: [number of the line, message]; without a number where psql names no line.
+# psql's messages as [line number, message]. The number is empty where psql names no line.
 sub _messages
 {
 	my ($error, $file) = @_;
@@ -106,7 +106,7 @@ sub _is_fault
 	  || $message =~ /^PANIC/;
 }
 
-# Ends a server whose statements take too long. The fault names them.
+# Restarts a server whose statements take too long. The fault names them.
 sub _end_all
 {
 	my ($node) = @_;
@@ -129,8 +129,8 @@ sub _faults_in_log
 	return @faults;
 }
 
-# Waits until a server that crashed lets clients in again. It does not ask by a query, because its
-# psql may end before it has read the query.
+# Waits until a server that crashed accepts clients again. It uses pg_isready: a psql may end before
+# it has read its query.
 sub _wait_for
 {
 	my ($node) = @_;
@@ -142,7 +142,7 @@ sub _wait_for
 	die 'the server does not come back';
 }
 
-# Runs a command with its errors in a file; false when it had to be killed.
+# Runs a command with its errors in a file. Returns false if the command had to be killed.
 sub _run
 {
 	my ($command, $errors, $seconds) = @_;
@@ -166,7 +166,7 @@ sub _run
 	return 1;
 }
 
-# A list of faults to read. A message is shown three times at most.
+# The faults as a list to print. Each message appears at most three times.
 sub faults_of
 {
 	my ($faults) = @_;

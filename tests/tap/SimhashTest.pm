@@ -1,5 +1,5 @@
-# What the index's cluster tests share: clusters, a seed that repeats a run, and comparisons of an
-# index's answers with those of a sequential scan.
+# Shared by the cluster tests: clusters, a seed that repeats a run, and comparisons of an index's
+# answers with those of a sequential scan.
 package SimhashTest;
 use strict;
 use warnings;
@@ -18,17 +18,17 @@ our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node an
 # Whether the tests run in their long form, as in `scripts/run soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
 
-# For how long, in its long form, a test makes up more and more of what it tries.
+# How many seconds a test goes on generating cases in its long form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK_SECONDS} // 300 }
 
-# Settings of a server on which every join of simhash_pairs and simhash_clusters has workers, in the
-# long form of tests.
+# Server settings for the long form of a test, under which every join of simhash_pairs and
+# simhash_clusters uses workers.
 sub parallel_joins
 {
 	return soak() ? "min_parallel_index_scan_size = 0\nparallel_setup_cost = 0" : '';
 }
 
-# Settings under which a query compares every row, and no index of ours has a say.
+# Settings under which a query compares every row and uses no simhash index.
 sub by_force
 {
 	return <<'SQL';
@@ -39,8 +39,8 @@ SET simhash.enable_rewrite = off;
 SQL
 }
 
-# The seed of everything that is made up. It is printed, so that SIMHASH_SEED can repeat a failure.
-# The short form has the same seed each time, the long form another.
+# The seed of all random choices, printed so that SIMHASH_SEED can repeat a failure. The short form
+# always uses the same seed, the long form a new one.
 my $seed;
 
 sub seed
@@ -52,7 +52,7 @@ sub seed
 	return $seed;
 }
 
-# A whole number from 0 to below a limit.
+# A whole number of at least 0 and below a limit.
 sub roll { seed(); return int(rand(shift)) }
 
 # A running cluster with the extension and with the functions of compare.sql.
@@ -74,9 +74,8 @@ CONF
 	return $node;
 }
 
-# Settings of a primary whose replay is tested: each replayed page is compared with its own, little
-# fits into memory, and vacuum comes often. However far the standby falls behind, the WAL that it
-# still needs is kept.
+# Settings of a primary whose replay is tested: each replayed page is compared with the primary's,
+# buffers are few, and vacuum runs often. The primary keeps the WAL that a slow standby still needs.
 sub replay_settings
 {
 	return <<'CONF';
@@ -91,7 +90,7 @@ autovacuum_vacuum_cost_delay = 0
 CONF
 }
 
-# A running standby of a primary, which keeps rows that the standby's queries see.
+# A running standby. Its feedback makes the primary keep the rows that its queries see.
 sub new_standby
 {
 	my ($primary) = @_;
@@ -116,9 +115,9 @@ sub answer_is
 	return is($status == 0 ? $output : "status $status: $error", $expected, $name);
 }
 
-# components_are NODE, COLUMN, PAIRS, NAME: the ids in a column of table t are the connected
-# components of the pairs of ids that a query gives, as CPAN's Graph finds them. Rows in no pair
-# have none.
+# components_are NODE, COLUMN, PAIRS, NAME: one test. The ids in a column of table t are the
+# connected components of the pairs of ids that a query returns, as CPAN's Graph finds them. Rows in
+# no pair have no id.
 sub components_are
 {
 	my ($node, $column, $pairs, $name) = @_;
@@ -171,8 +170,8 @@ sub session_errors
 		&& !/$expected/ } split /\n/, $text);
 }
 
-# Whether pgbench tries a transaction again that failed to serialize, as it does from PostgreSQL 15
-# on. If not, a note says that the named test is not run.
+# Whether pgbench retries a transaction after a serialization failure, as it does from PostgreSQL 15
+# on. If not, a note says that the named test does not run.
 sub pgbench_tries_again
 {
 	my ($name) = @_;
@@ -181,8 +180,8 @@ sub pgbench_tries_again
 	return 0;
 }
 
-# Three tests: pgbench writes to a server for some seconds, by scripts whose names end with
-# their weights ('insert@6'), while something else is done. It fails in nothing.
+# Two tests: pgbench writes to a server for some seconds while a function runs, and neither pgbench
+# nor the server reports an error. Names of scripts end with their weights ('insert@6').
 sub under_load
 {
 	my ($primary, $seconds, $writes, $meanwhile) = @_;
@@ -204,8 +203,8 @@ sub under_load
 	is(session_errors($output, qr/^$/), '', 'no error on the primary');
 }
 
-# Kills the server with every child. The postmaster is stopped first, so that no child is born after
-# the children were listed: that child would wait for ever for a lock that a killed one held, and no
+# Kills the server with every child. The postmaster is stopped first, so that it starts no child
+# after the children were listed: that child would wait for ever for a lock of a killed one, and no
 # server could start.
 sub kill_all_processes
 {
@@ -218,7 +217,7 @@ sub kill_all_processes
 	kill 'KILL', @children;
 }
 
-# The parent's number; 0 for a process that has ended meanwhile.
+# The process number of the parent, or 0 for a process that has ended.
 sub parent_of
 {
 	my ($process) = @_;
@@ -226,8 +225,8 @@ sub parent_of
 	return (<$file> // '') =~ /\) \S (\d+) / ? $1 : 0;
 }
 
-# Starts a cluster again after kill -9 of its postmaster. Its children must have noticed and ended
-# before.
+# Starts a cluster again after kill -9 of its postmaster. This succeeds only once its children have
+# noticed and ended.
 sub start_again
 {
 	my ($node) = @_;

@@ -1,4 +1,4 @@
-# What the cluster tests of indexes of texts share, beside SimhashTest.
+# Shared by the cluster tests of indexes of texts, in addition to SimhashTest.
 package TextsTest;
 use strict;
 use warnings;

@@ -1,9 +1,9 @@
-# Every function, operator, aggregate and cast of the extension, as the catalogue lists them. First
-# every argument in turn is NULL, extreme or of another kind; then all are random and nested. Also:
-# binary input of every type is damaged, every estimator is attached to operators of other types,
-# and an ordinary user makes functions that pass for the extension's. Each statement gives a result
-# or an error whose SQLSTATE is not of class XX, and the server stays up. `scripts/run soak` takes
-# minutes for it, with another seed each time.
+# Calls every function, operator, aggregate and cast of the extension, as the catalogue lists them.
+# First one argument at a time is NULL, extreme or of another kind; then all are random and nested.
+# Further tests damage the binary input of every type, attach every estimator to operators of other
+# types, and let an ordinary user make functions that imitate the extension's. Each statement gives
+# a result or an error whose SQLSTATE is not of class XX, and the server stays up. `scripts/run
+# soak` takes minutes for it, with another seed each time.
 use strict;
 use warnings;
 use FindBin;
@@ -20,7 +20,7 @@ my $node = new_node('main',
 $node->safe_psql('postgres', slurp_file("$FindBin::Bin/$_"))
   for sort map { s|.*/||r } glob("$FindBin::Bin/arguments*.sql");
 
-# ---- what there is, from the catalogue
+# ---- functions, operators and types, from the catalogue
 
 sub rows_of
 {
@@ -56,7 +56,7 @@ cmp_ok(scalar @functions, '>', 150, 'functions and aggregates are found in the c
 my %unknown = map { $_ => 1 } grep { !$values{$_} } map { @{ $_->{types} } } @functions;
 is(join(', ', sort keys %unknown), '', 'there are values for every type of argument');
 
-# What functions that return internal give is a value for arguments of type internal.
+# The results of functions that return internal serve as arguments of type internal.
 for my $function (grep { $_->{result} eq 'internal' } @functions)
 {
 	push @{ $values{internal} },
@@ -97,9 +97,9 @@ sub call
 
 my $form = 0;
 
-# A statement around a call, in one of several forms: folded when planned, executed with values that
-# the planner does not see, from a table, as an aggregate over groups and windows, in a parallel
-# worker where settings force it.
+# A statement around a call, in one of several forms: folded by the planner, with values that the
+# planner does not see, over a table, as an aggregate over groups and windows, in a parallel worker
+# where settings force one.
 sub statement
 {
 	my ($function, @arguments) = @_;
@@ -149,7 +149,7 @@ for my $function (@functions)
 		}
 	}
 
-	# One argument fewer, which may have a default.
+	# One argument fewer: the last one may have a default.
 	push @statements, statement($function, map { plain($function, $_) } 0 .. $n - 2) if $n > 1;
 }
 no_faults($node, 'one argument at a time', \@statements);
@@ -209,7 +209,7 @@ for my $cast (@casts)
 my @preamble = ('SET enable_seqscan = off');
 no_faults($node, 'operators and casts', \@statements, preamble => \@preamble);
 
-# ---- binary input: of values and of arrays, cut, lengthened, with every early byte changed
+# ---- binary input of values and arrays: cut, lengthened, with every early byte changed
 
 sub copy_file
 {
@@ -262,12 +262,12 @@ for my $type (map { ($_->[0], "$_->[0]\[]") } @types)
 	push @statements,
 	  map { "COPY received FROM '" . copy_file($_, ++$files) . "' (FORMAT binary)" } sort keys %bad;
 
-	# Values that were accepted must be valid for everything.
+	# Values that were accepted must be valid in every use.
 	push @statements, 'SELECT value, value::text FROM received', 'DROP TABLE received';
 }
 no_faults($node, 'binary input', \@statements);
 
-# ---- estimators on operators of other types than theirs
+# ---- estimators attached to operators of other types
 
 @statements = ();
 my @foreign = (
@@ -340,7 +340,7 @@ no_faults($node, 'estimators of operators of other types', \@statements);
 cmp_ok($node->safe_psql('postgres', $accepted),
 	'>', 0, 'PostgreSQL let such operators be made by a superuser');
 
-# An ordinary user may do nothing of this since PostgreSQL's minor versions of February 2026.
+# PostgreSQL's minor versions of February 2026 and later refuse all of this to an ordinary user.
 $node->safe_psql('postgres', 'CREATE ROLE ordinary; CREATE SCHEMA mine AUTHORIZATION ordinary');
 my ($status) = $node->psql('postgres', <<'SQL', on_error_stop => 1);
 SET ROLE ordinary;
@@ -352,8 +352,8 @@ note 'an ordinary user '
   . ($status ? 'is refused' : 'may make')
   . ' an operator with an estimator of the extension';
 
-# ---- a user's functions that pass for the extension's: its names, its C symbols as a body, other
-# types
+# ---- a user's functions that imitate the extension's: the same names, the same C symbols as a
+# body, other types
 
 $node->safe_psql('postgres', <<'SQL');
 GRANT CREATE ON SCHEMA public TO ordinary;
@@ -386,8 +386,8 @@ for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', '
 				  =~ s/'/''/gr)
 			  . "'";
 
-			# One function has the same name, so that a look-up by name may find it. Others have another name
-			# and the C symbol as a body.
+			# One function has the same name, so that a look-up by name may find it. The others have
+			# other names and the C symbol as a body.
 			push @made,
 			  "CREATE FUNCTION $function->{name}(" . join(', ', @types) . ") RETURNS $result $body";
 			for my $returned (@results[0, 1])
@@ -412,7 +412,7 @@ for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', '
 		}
 	}
 
-	# The extension's own functions, whose rewrite must not use what the user made.
+	# The rewrite of the extension's own functions must not use the user's objects.
 	push @queries,
 	  map { "EXPLAIN SELECT id FROM rows WHERE hamming($_->[0], $_->[1]) <= 3" }
 	  ['fp', "'0123456789abcdef'"], ['wide', "'" . '0' x 32 . "'"], ['number', 7],

@@ -1,6 +1,6 @@
-# simhash_pairs and simhash_clusters compared with brute force: for distances and data of every
-# kind, and for rows that only some snapshots see. Also who may call them, that they can be
-# cancelled, and what other sessions see of them meanwhile.
+# simhash_pairs and simhash_clusters against brute force, for distances and data of every kind and
+# for rows that only some snapshots see. Also privileges, cancellation, and what other sessions see
+# of a call.
 use strict;
 use warnings;
 use FindBin;
@@ -14,7 +14,7 @@ my $node = new_node('main',
 	"shared_buffers = 128MB\nautovacuum = off\nmax_prepared_transactions = 5\n" . parallel_joins());
 
 # Pairs by brute force, as "(0,1) (0,2) 3" lines. The condition selects the rows that the index
-# covers. Rows of a pair have equal values in the columns of the scope.
+# covers. Both rows of a pair have equal values in the scope's columns.
 sub brute
 {
 	my ($table, $expression, $distance, $condition, @scope) = @_;
@@ -37,7 +37,7 @@ sub rows_of
 	return join("\n", sort grep { $_ ne '' } split /\n/, $text);
 }
 
-# The clusters that pairs make, by a union-find of this test's own: lines "member representative
+# The clusters that pairs form, by a union-find of this test's own: lines "member representative
 # size".
 sub components
 {
@@ -64,7 +64,7 @@ sub components
 	return join("\n", sort @lines);
 }
 
-# Two tests: pairs and clusters of an index are those of brute force.
+# Two tests: the pairs and the clusters of an index are those of brute force.
 sub bulk_agrees
 {
 	my ($name, $index, $table, $expression, $distance, %options) = @_;
@@ -97,7 +97,7 @@ sub diag_difference
 		. '; missing: ' . join('; ', @missing[0 .. ($#missing > 4 ? 4 : $#missing)]));
 }
 
-# Data of many kinds, in one table each.
+# One table for each kind of data.
 my %data = (
 	random => "test.number('r' || i)",
 	clustered => "test.number('c' || i % 15) # test.flips('f' || i, i % 13)",
@@ -153,9 +153,8 @@ SELECT (SELECT count(*) FROM simhash_pairs('mine_fp', 6))
   = (SELECT count(*) FROM simhash_pairs('clustered_fp', 6));
 SQL
 
-# Columns that are compared by equality: of every type, with NULLs, several of them, for
-# fingerprints of every width. One tenant has half of the rows, most have three or four, and
-# some rows have none.
+# Scope columns of every type, with NULLs, several at a time, for fingerprints of every width. One
+# tenant has half of the rows, most have three or four, and some rows have no tenant.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TYPE lot AS ENUM ('some', 'others');
 CREATE TABLE tenants AS
@@ -203,7 +202,7 @@ $node->safe_psql('postgres', 'GRANT SELECT (fp) ON tenants TO partly');
 answer_is($node, "SET ROLE partly; SELECT count(*) > 0 FROM simhash_pairs('tenants_both', 3)",
 	't', 'but SELECT on both columns does');
 
-# Deletes, updates that leave the index alone (HOT), updates of the fingerprint, vacuum.
+# Deletes, HOT updates, updates of the fingerprint, vacuum.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id integer PRIMARY KEY, fp fingerprint64, note integer) WITH (fillfactor = 50);
 INSERT INTO t SELECT i, (test.number('t' || i % 30) # test.flips('t' || i, i % 4))::fingerprint64
@@ -221,7 +220,7 @@ bulk_agrees('deletes and updates', 't_fp', 't', 'fp', $_) for 0, 3, 6;
 $node->safe_psql('postgres', 'VACUUM t');
 bulk_agrees('after vacuum', 't_fp', 't', 'fp', $_) for 3, 6;
 
-# Uncommitted rows of others; snapshots that do not move.
+# Uncommitted rows of other sessions; snapshots that do not move.
 my $other = $node->can('background_psql')
 	? $node->background_psql('postgres', on_error_stop => 1)
 	: undef;
@@ -233,7 +232,7 @@ SKIP:
 	my $pairs = "SELECT a || ' ' || b || ' ' || distance FROM simhash_pairs('t_fp', 3)";
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	is(rows_of('', $reader->query_safe($pairs)), $before, 'a snapshot is taken');
-	# A chain over an invisible row must not connect.
+	# Rows that the snapshot does not see must not connect others.
 	$other->query_safe(<<'SQL');
 BEGIN;
 INSERT INTO t SELECT 10000 + i,
@@ -251,7 +250,7 @@ SQL
 	bulk_agrees('after the commit', 't_fp', 't', 'fp', 3);
 	$_->quit for $reader, $other;
 }
-# The same on every version: rows and deletions of a prepared transaction.
+# Rows and deletions of a prepared transaction, which every version of PostgreSQL can test.
 $node->safe_psql('postgres', <<'SQL');
 BEGIN;
 INSERT INTO t SELECT 20000 + i,
@@ -266,8 +265,8 @@ bulk_agrees('when it has committed', 't_fp', 't', 'fp', 3);
 bulk_agrees('serializable', 't_fp', 't', 'fp', 3,
 	settings => 'SET default_transaction_isolation = serializable;');
 
-# While others insert, delete, update and vacuum: under one snapshot the pairs are those of a
-# sequential scan, and the clusters are what these pairs connect.
+# With concurrent inserts, deletes, updates and vacuum: under one snapshot the pairs are those of a
+# sequential scan, and the clusters are the components of these pairs.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE busy (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp fingerprint64,
   note integer) WITH (fillfactor = 70);
@@ -330,7 +329,8 @@ $node->pgbench('-n -c 6 -T ' . (soak() ? 60 : 6), 0, [qr/processed: [1-9]/],
 	[qr/^(?!.*(?:ERROR|aborted|FATAL))/s], 'it holds while others write and vacuum', \%busy);
 bulk_agrees('after the load', 'busy_fp', 'busy', 'fp', 4);
 
-# What clusters are for: delete all but the first row of each, and no near-duplicates are left.
+# The usual use of clusters: after deleting all but the representative of each, no near-duplicates
+# remain.
 $node->safe_psql('postgres', "UPDATE t SET note = 3 WHERE id % 2 = 0");
 answer_is($node, <<'SQL',
 WITH gone AS (
@@ -343,7 +343,8 @@ SQL
 answer_is($node, "SELECT count(*) FROM simhash_clusters('t_fp', 0)", '0', 'no equal rows are left');
 index_is_clean($node, 't_fp', 'the index is sound');
 
-# In little memory the work is done in chunks (16 MB hold some 300,000 rows), with the same result.
+# With little memory the work is done in chunks (16 MB hold some 300,000 rows). The result is the
+# same.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE big (fp fingerprint64, wide fingerprint128);
 INSERT INTO big SELECT h::fingerprint64, test.wide(h, h)
@@ -367,8 +368,8 @@ SELECT count(*) > 40000, NOT EXISTS (SELECT * FROM much EXCEPT SELECT * FROM lit
 SQL
 		't|t', "$index, distance $distance: little memory finds what much finds");
 }
-# Also within tenants: a third of the rows in one, ten rows in each of the others, and some in none.
-# A pair of rows of one tenant is known from the pairs of an index without tenants.
+# The same within tenants: one has a third of the rows, the others ten each, and some rows have no
+# tenant. The expected pairs are those of an index without tenants, filtered.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE lots AS
   SELECT CASE WHEN n / 2 % 3 = 0 THEN 'large' WHEN n % 100 > 1 THEN 'tenant ' || n / 10 END
@@ -398,7 +399,7 @@ SQL
 			't|t|t', "within $column, distance $distance, in $memory");
 	}
 }
-# Three partitions have the pairs of the whole, and so have each of them and each two of them.
+# Three partitions have the pairs of the whole table, as do each of them and each two of them.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE thirds (part integer, fp fingerprint64) PARTITION BY LIST (part);
 CREATE TABLE third0 PARTITION OF thirds FOR VALUES IN (0);
@@ -464,9 +465,9 @@ SQL
 answer_is($node, "SELECT count(*), min(size) FROM simhash_clusters('all_equal_fp', 3)",
 	'250000|250000', 'or do');
 
-# More rows have a near-duplicate than memory holds: pairs of rows that differ in a bit, and one
-# cluster of numbers of which each differs from the next in a bit, in one table and in partitions.
-# Some rows are gone, and some texts differ.
+# More rows with a near-duplicate than memory holds: pairs that differ in one bit, and one long
+# cluster in which neighbours differ in one bit, in a plain and a partitioned table. Some rows are
+# deleted, and some texts differ.
 for my $kind ('', 'parts')
 {
 	my $partition = $kind ? 'PARTITION BY HASH (id)' : '';
@@ -542,7 +543,7 @@ SQL
 	qr/53200.*\d{6} rows have one fingerprint.*HINT.*simhash\.work_mem/s,
 	'texts of too many equal rows are not compared');
 
-# A call can be cancelled at once. Its progress is shown to the roles that may see it.
+# A call can be cancelled at once. Only roles with the right to see it see its progress.
 $node->safe_psql('postgres', <<'SQL');
 CREATE ROLE reader LOGIN;
 CREATE ROLE stranger;
@@ -582,7 +583,7 @@ $session->finish;
 like($err, qr/canceling statement/, 'and says so');
 answer_is($node, 'SELECT count(*) FROM simhash_progress', '0', 'then the view is empty');
 
-# Who may call these functions, and on which relations.
+# Which roles may call these functions, and on which relations.
 error_like($node, "SET ROLE stranger; SELECT * FROM simhash_pairs('big_fp', 3) LIMIT 1",
 	qr/42501.*permission denied for table big/s, 'SELECT is needed');
 $node->safe_psql('postgres', 'GRANT SELECT (fp) ON big TO stranger');

@@ -1,6 +1,6 @@
-# simhash_pairs and simhash_clusters over several indexes, compared with brute force: the partitions
-# of a table, and two tables either of which may have partitions. For data of every kind, within
-# tenants, after partitions come and go, and while others write.
+# simhash_pairs and simhash_clusters over several indexes, against brute force: over the partitions
+# of a table, and over two tables, each of which may be partitioned. For data of every kind, within
+# tenants, after partitions are attached and detached, and with concurrent writers.
 use strict;
 use warnings;
 use FindBin;
@@ -11,7 +11,7 @@ use Test::More;
 
 my $node = new_node('main', "shared_buffers = 128MB\nautovacuum = off\n" . parallel_joins());
 
-# The rows of a query that have a fingerprint, each named by its table's OID and its ctid.
+# The rows of a query that have a fingerprint, each identified by its table's OID and its ctid.
 sub rows_with
 {
 	my ($table, $column, @scope) = @_;
@@ -20,7 +20,7 @@ sub rows_with
 }
 
 # Pairs by brute force, as "16390(0,1) 16395(0,2) 3" lines: of one table with itself, each pair
-# once, or of two tables. MATERIALIZED keeps every index out of it.
+# once, or of two tables. MATERIALIZED keeps the planner from using an index.
 sub brute
 {
 	my ($table, $other, $column, $distance, @scope) = @_;
@@ -34,15 +34,15 @@ FROM x, y WHERE hamming(x.f, y.f) <= $distance$first$equal
 SQL
 }
 
-# The lines of a query, sorted. A line that comes twice is there twice.
+# The lines of a query, sorted, duplicates included.
 sub lines_of
 {
 	return join("\n", sort grep { $_ ne '' } split /\n/, $node->safe_psql('postgres',
 		"SET enable_mergejoin = off; SET enable_hashjoin = off; $_[0]"));
 }
 
-# The clusters that pairs make, by a union-find of this test's own: lines "member representative
-# size". Rows are in the order of their tables' OIDs, then of their ctids.
+# The clusters that pairs form, by a union-find of this test's own: lines "member representative
+# size". Rows are ordered by their tables' OIDs, then by their ctids.
 sub components
 {
 	my (@pairs) = @_;
@@ -89,7 +89,7 @@ sub pairs_of
 		FROM simhash_pairs($arguments)");
 }
 
-# Two tests: pairs and clusters of an index are those of brute force.
+# Two tests: the pairs and the clusters of an index are those of brute force.
 sub one_agrees
 {
 	my ($name, $table, $index, $column, $distance, @scope) = @_;
@@ -114,9 +114,9 @@ sub two_agree
 		"$name, @$indexes, distance $distance");
 }
 
-# A partitioned table p_NAME and a table o_NAME with indexes of every kind. The partitions have
-# different columns inside, two levels, and one has no rows. Some rows are gone, have later versions
-# or moved to another partition.
+# A partitioned table p_NAME and a table o_NAME with indexes of every kind. The partitions are on
+# two levels and lay out their columns differently; one has no rows. Some rows are deleted, have
+# later versions or have moved to another partition.
 my %indexes = (
 	fp => ['fp'],
 	wide => ['wide'],
@@ -167,7 +167,7 @@ UPDATE o_$name SET fp = (id * 3)::bigint::fingerprint64 WHERE id % 23 = 1
 SQL
 }
 
-# Data of many kinds; the seed is in all that is made up.
+# Data of many kinds, all of which depend on the seed.
 my $seed = seed();
 my %data = (
 	random => "test.number('r$seed' || i)",
@@ -206,7 +206,7 @@ one_agrees('the whole width', 'p_equal', 'p_equal_fp', 'fp', 64);
 two_agree('the whole width', [ 'p_equal', 'o_equal' ], [ 'p_equal_wide', 'o_equal_wide' ],
 	'wide', 128);
 
-# Tables of several leaves, of which one index has far more than the others.
+# Tables of several leaves, one of whose indexes is far larger than the others.
 make_tables('large', 2400, "test.number('l$seed' || i % 700) # test.flips('f$seed' || i, i % 5)");
 one_agrees('several leaves', 'p_large', 'p_large_fp', 'fp', 3);
 one_agrees('several leaves', 'p_large', 'p_large_tenant', 'fp', 6, 'tenant');
@@ -214,7 +214,7 @@ two_agree('several leaves', [ 'p_large', 'o_large' ], [ 'p_large_fp', 'o_large_f
 two_agree('several leaves', [ 'o_large', 'p_large' ], [ 'o_large_both', 'p_large_both' ],
 	'wide', 10, qw(name tenant));
 
-# Partitions that come and go.
+# Partitions that are detached and attached.
 $node->safe_psql('postgres', 'VACUUM p_nulls, o_nulls; REINDEX TABLE p_nulls_1');
 one_agrees('after VACUUM and REINDEX', 'p_nulls', 'p_nulls_fp', 'fp', 3);
 $node->safe_psql('postgres', 'ALTER TABLE p_nulls DETACH PARTITION p_nulls_0');
@@ -232,7 +232,7 @@ one_agrees('one is dropped, two are attached', 'p_nulls', 'p_nulls_fp', 'fp', 3)
 two_agree('one is dropped, two are attached', [ 'p_nulls', 'o_nulls' ],
 	[ 'p_nulls_tenant', 'o_nulls_tenant' ], 'fp', 3, 'tenant');
 
-# LIMIT and cursors. What was named stays locked while there can be more pairs.
+# LIMIT and cursors. The relations stay locked as long as there may be more pairs.
 answer_is($node, <<'SQL', '5', 'LIMIT ends it early');
 SET statement_timeout = '60s';
 SELECT count(*) FROM (SELECT simhash_pairs('p_large_fp', 'o_large_fp', 64) LIMIT 5) s
@@ -252,7 +252,7 @@ COMMIT;
 SELECT :'refused' LIKE '%lock timeout%', count(*) > 0 FROM p_large_2a
 SQL
 
-# Labels of two enums are never equal, so indexes on them are not compared.
+# Indexes on different enums are refused: labels of two enums are never equal.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TYPE mood AS ENUM ('good', 'bad');
 CREATE TYPE taste AS ENUM ('good', 'bad');
@@ -267,7 +267,7 @@ two_agree('one enum', [qw(moods more_moods)], [qw(moods_fp more_moods_fp)], 'fp'
 error_like($node, "SELECT * FROM simhash_pairs('moods_fp', 'tastes_fp', 0)",
 	qr/42809: .*"tastes_fp" has enums of other types than "moods_fp".*HINT/s, 'two enums');
 
-# Rows of one fingerprint: pairs within one of the two tables are not even looked at.
+# Rows of one fingerprint. Pairs within one of the two tables are not even examined.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE many AS SELECT 5::bigint::fingerprint64 AS fp FROM generate_series(1, 100000);
 CREATE TABLE one AS SELECT 5::bigint::fingerprint64 AS fp;
@@ -279,8 +279,8 @@ SET statement_timeout = '60s';
 SELECT count(*), count(DISTINCT b), count(DISTINCT a) FROM simhash_pairs('one_fp', 'many_fp', 3)
 SQL
 
-# While others insert, delete, update, move rows to other partitions and vacuum: under one snapshot
-# the pairs are those of a sequential scan, and clusters are what these pairs connect.
+# With concurrent inserts, deletes, updates, moves between partitions and vacuum: under one snapshot
+# the pairs are those of a sequential scan, and the clusters are the components of these pairs.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE busy (id bigint GENERATED ALWAYS AS IDENTITY, part integer, fp fingerprint64,
   note integer) PARTITION BY LIST (part);

@@ -1,6 +1,6 @@
-# simhash_pairs and simhash_clusters with parallel workers: what they find is what one process finds
-# and what brute force finds, over data of every kind. Also when there are workers and when not,
-# that they end with the call, and what becomes of a call whose worker ends.
+# simhash_pairs and simhash_clusters with parallel workers find what one process and brute force
+# find, over data of every kind. Also when workers are launched, that they end with the call, and
+# how a call fails whose worker ends.
 use strict;
 use warnings;
 use FindBin;
@@ -18,7 +18,7 @@ max_parallel_workers = 8
 max_parallel_workers_per_gather = 2
 CONF
 
-# Workers take part from the first step on, in joins of any size.
+# Workers take part from the first step on, whatever the size of the join.
 my $forced = 'SET min_parallel_index_scan_size = 0; SET parallel_setup_cost = 0;';
 my %modes = (
 	'two workers' => $forced,
@@ -27,7 +27,7 @@ my %modes = (
 
 sub value { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 
-# What a statement returns, and its messages, those of launched workers among them.
+# What a statement returns, and its messages, which include those about launched workers.
 sub run_with
 {
 	my ($settings, $statement) = @_;
@@ -36,14 +36,14 @@ sub run_with
 	return ($output, $messages);
 }
 
-# How often workers were launched, and those that were asked for.
+# For each launch, how many of the requested workers were launched, as "1 of 2".
 sub launches
 {
 	my ($messages) = @_;
 	return $messages =~ /simhash: (\d+ of \d+) parallel workers launched/g;
 }
 
-# A call's rows in each mode are those of a query.
+# In each mode a call returns the rows of a query.
 sub agrees
 {
 	my ($name, $call, $brute) = @_;
@@ -67,7 +67,7 @@ sub sum_of
 }
 
 # Clusters of texts that differ in a few bits, random ones, copies and rows without a fingerprint.
-# Rows that are gone, and later versions of rows.
+# Some rows are deleted, and some have later versions.
 value(<<'SQL');
 CREATE TABLE doc (id integer, tenant integer, fp fingerprint64, wide fingerprint128, body text);
 INSERT INTO doc
@@ -127,11 +127,11 @@ doc a, doc b, shingle_similarity(a.body, b.body, 1) similarity
 WHERE a.ctid < b.ctid AND hamming(a.fp, b.fp) <= 12 AND similarity >= 0.5
 SQL
 
-# Clusters by brute force: the least row that a chain of pairs leads to.
+# Clusters by brute force: the least row that a chain of pairs reaches.
 sub clusters_of
 {
 	my ($condition) = @_;
-	# From 19 on a recursive query takes memory for as many rows as are expected.
+	# From 19 on a recursive query allocates memory for the estimated number of rows.
 	return <<"SQL";
 CREATE TEMP TABLE pair AS
   SELECT a.ctid AS x, b.ctid AS y FROM doc a, doc b WHERE a.ctid <> b.ctid AND $condition;
@@ -151,7 +151,7 @@ agrees('clusters of texts',
 	sum_of('member, representative, size', "simhash_clusters('doc_fp', 12, 'body', 0.5, 1)"),
 	clusters_of('hamming(a.fp, b.fp) <= 12 AND shingle_similarity(a.body, b.body, 1) >= 0.5'));
 
-# More rows than memory holds, in chunks and in clusters beyond memory.
+# More rows than memory holds, joined in chunks, with clusters that exceed memory.
 my $rows = soak() ? 1_000_000 : 400_000;
 value(<<"SQL");
 CREATE UNLOGGED TABLE large AS
@@ -181,8 +181,8 @@ for my $memory ('16MB', '64MB', '1GB')
 }
 
 # Tables that are read in ranges: only rows with neighbours are joined. Row 10 i + 1 is row 10 i
-# with i % 6 bits flipped, one in each sixth of the bits. All others are random, so no more pairs
-# are expected than these.
+# with i % 6 bits flipped, each in another stretch of 11 bits. All others are random, so no further
+# pairs are expected.
 my $few = 60_000;
 value(<<"SQL");
 CREATE UNLOGGED TABLE few AS
@@ -209,7 +209,7 @@ CREATE INDEX even_fp ON even USING simhash (fp);
 VACUUM ANALYZE few, halves, even;
 SQL
 
-# Which of the two lines a call says, how often.
+# How often a call reports each of two decisions: to read ranges, or to give up.
 sub ranges_said
 {
 	my ($messages) = @_;
@@ -218,8 +218,8 @@ sub ranges_said
 	return "$read read, $given_up given up";
 }
 
-# A call's pairs are those that were planted within the distance, also without workers. $tables
-# block tables are read in ranges, if it is known how many.
+# A call finds the planted pairs within the distance, with workers and without. With workers it
+# reads $tables block tables in ranges.
 sub planted_are_found
 {
 	my ($call, $distance, $tables) = @_;
@@ -237,7 +237,7 @@ planted_are_found("simhash_pairs('few_fp', $_)", $_, $_ + 1) for 0 .. 3;
 planted_are_found("simhash_pairs('few_wide', 7)", 7, 8);
 planted_are_found("simhash_pairs('few_tenant', 3)", 3, 4);
 planted_are_found("simhash_pairs('halves_fp', 3)", 3, 4);
-# Of the four tables one has a radius of 0.
+# One of the four block tables has a radius of 0.
 planted_are_found("simhash_pairs('few_fp', 5)", 5, 2);
 for my $mode (sort keys %modes)
 {
@@ -253,7 +253,7 @@ SELECT count(*) + (count(*) FILTER (WHERE i > 0 AND i % 6 <= 3)), count(*),
 SQL
 	like(ranges_said($messages), qr/^4 read/, 'two tables: in ranges') if $mode ne 'one process';
 }
-# Where most rows have neighbours, and where a range does not fit in memory.
+# Most rows have neighbours, or a range does not fit in memory.
 my $outcome = sub {
 	my ($name, $index, $memory, $said) = @_;
 	my $call = sum_of('a, b, distance', "simhash_pairs('$index', 3)");
@@ -273,8 +273,8 @@ SQL
 $outcome->('a block that all share', 'skewed_fp', '16MB', qr/^0 read, 1 given up/);
 $outcome->('a block that all share, in memory', 'skewed_fp', '1GB', qr/^4 read, 0 given up/);
 
-# When there are workers. Each line: the settings, a statement before the call, how many of how many
-# are launched, if any are asked for.
+# When workers are launched. Each line: the settings, and how many of how many workers are launched,
+# if any are requested.
 sub launched_are
 {
 	my ($name, $settings, $expected, $index) = @_;
@@ -302,8 +302,8 @@ launched_are('a temporary table',
 	"$forced CREATE TEMPORARY TABLE own AS SELECT fp FROM doc;
 	 CREATE INDEX own_fp ON own USING simhash (fp);", '2 of 2', 'own_fp');
 
-# Where the functions are called. Workers never outlive a batch, so the statement may write between
-# batches.
+# Where the functions may be called. Workers never outlive a batch, so the statement may write
+# between batches.
 sub calls_give
 {
 	my ($name, $statement, $expected) = @_;
@@ -367,7 +367,7 @@ my ($plan) = run_with("$forced $gather", "EXPLAIN (COSTS OFF) $joined");
 like($plan, qr/Gather/, 'beside a parallel scan: that is the plan');
 calls_give('beside a parallel scan', "$gather $joined",
 	value("SELECT count(*) FROM simhash_clusters('large_fp', 6)"));
-# A function that is called in a worker, though it ought not to be.
+# A call inside a worker, from a function wrongly declared PARALLEL SAFE.
 my ($in_worker, $messages) = run_with($forced, <<'SQL');
 CREATE FUNCTION wrong(id integer) RETURNS bigint LANGUAGE sql PARALLEL SAFE AS
   $$ SELECT count(*) FROM simhash_pairs('doc_fp', 6) $$;
@@ -378,12 +378,12 @@ SQL
 is($in_worker, '3', 'in a worker');
 unlike($messages, qr/workers launched/, 'in a worker: no workers of its own');
 
-# What others see, and how a call ends before its time.
+# Progress as other sessions see it, and calls that end early.
 value('CREATE INDEX large_one ON large USING simhash (fp) WITH (blocks = 1)');
 my $long = "SELECT count(*) FROM simhash_pairs('large_one', 8)";
 
-# Runs the long call in another session until $during has been called while two workers run.
-# Returns what the session said.
+# Runs the long call in another session and calls $during while two workers run. Returns the
+# session's output and errors.
 sub while_it_runs
 {
 	my ($during) = @_;
@@ -418,8 +418,7 @@ SQL
 	value('SELECT pg_cancel_backend(pid) FROM simhash_progress');
 }), qr/canceling statement/, 'a call is cancelled');
 no_worker_is_left('cancelled');
-# Workers of a batch that ends at this moment end by themselves. Those of the next one are
-# terminated.
+# Workers of a batch that is just ending end by themselves. Those of the next one are terminated.
 like(while_it_runs(sub { $node->poll_query_until('postgres', <<'SQL') }),
 SELECT (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE backend_type = 'parallel worker') >= 0
