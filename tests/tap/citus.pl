@@ -1,5 +1,5 @@
-# The statements of docs/citus.md as they stand: a table over three servers. Shards use
-# their indexes, and answers and pairs are those of brute force over a local copy.
+# Runs the statements of docs/citus.md as they stand: a table over three servers. Shards use their
+# indexes, and answers and pairs are those of brute force over a local copy.
 use strict;
 use warnings;
 use FindBin;
@@ -110,7 +110,8 @@ is($coordinator->safe_psql('postgres', <<'SQL'), 't', 'the model gives the same 
 SELECT count(*) = sum((d.fp = simhash(c.body, '{"weight": "idf", "model": "news"}'))::integer)
   FROM copy c JOIN doc d USING (id)
 SQL
-# Whole tables: real texts, changed copies of some, and copies, as a table of one server has them.
+# Whole tables: real texts, changed copies of some, and exact copies. A table on one server has the
+# same rows.
 my $texts = "$FindBin::Bin/../../evaluate/corpora";
 my $count = soak() ? 30_000 : 4_000;
 $coordinator->safe_psql('postgres', <<"SQL");
@@ -141,8 +142,8 @@ SELECT bool_and((SELECT count(*) FROM doc_parts p
 SQL
 run_block($coordinator, $of_pairs);
 
-# What a function finds among the parts and in the copy, by ids; of passages by texts, because the
-# first of equal ones stands for the others.
+# A function finds the same among the parts and in the copy, compared by ids. Passages are compared
+# by texts, because the first of several equal ones stands for the others.
 sub same
 {
 	my ($function, $arguments, $index, @columns) = @_;

@@ -1,6 +1,7 @@
-# Eight clients insert, delete, update and query while autovacuum never rests. No unexpected error
-# comes, every answer is that of a sequential scan under the same snapshot, and afterwards the index
-# is sound. Also: its size stays bounded, and a paused index-only scan holds vacuum back.
+# Eight clients insert, delete, update and query while autovacuum runs all the time. There is no
+# unexpected error, every answer is that of a sequential scan under the same snapshot, and
+# afterwards the index is sound. Also: its size stays bounded, and a paused index-only scan holds
+# vacuum back.
 use strict;
 use warnings;
 use FindBin;
@@ -37,7 +38,7 @@ my %scripts = (
 INSERT INTO t (h, fp64, fp128) SELECT n, n, test.wide(n, :a + i)
   FROM (SELECT i, test.made(:a + i) AS n FROM generate_series(1, 5) i) r;
 SQL
-	# Values that arrive in order: growing numbers, and one value again and again.
+	# Values in insertion order: growing numbers, and one value repeated.
 	'ascend@2' => <<'SQL',
 INSERT INTO t (h, fp64, fp128) SELECT currval, 42::bigint, test.wide(7, currval)
   FROM (SELECT nextval('ascending') AS currval FROM generate_series(1, 5)) r;
@@ -96,7 +97,7 @@ cmp_ok($vacuums, '>=', 2, 'autovacuum was busy');
 is(session_errors(PostgreSQL::Test::Utils::slurp_file($node->logfile),
 	qr/canceling autovacuum task/), '', 'no error in the log');
 
-# Rows are replaced steadily: after some rounds the size of the index grows no more.
+# Rows are replaced steadily. After some rounds the index no longer grows.
 sub size_is_bounded
 {
 	my ($name, $value, $which) = @_;
@@ -129,9 +130,9 @@ SQL
 	$node->safe_psql('postgres', 'DROP TABLE s');
 }
 
-# An index-only scan that pauses holds vacuum back. It has read places of dead rows: until it has
-# moved on, these places must not be used again, nor their pages be called all-visible. Rows that
-# others insert meanwhile may move those entries elsewhere in the index.
+# A paused index-only scan holds vacuum back. It has read TIDs of dead rows: until it has moved on,
+# these line pointers must not be reused, nor their pages become all-visible. Concurrent inserts may
+# move those entries elsewhere in the index.
 sub paused_index_only_scan
 {
 	my ($name, $select, $inserted, $reused) = @_;

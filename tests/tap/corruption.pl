@@ -1,5 +1,5 @@
-# Damaged index pages bring a clear error that names the block, or a correct answer: never a crash,
-# a hang or a wrong row.
+# Damaged index pages lead to a clear error that names the block, or to a correct answer: never to a
+# crash, a hang or a wrong row.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ seed();
 
 sub random_bytes { return join('', map { chr(roll(256)) } 1 .. shift) }
 
-# Each damages one page, which it is given as bytes.
+# Each takes one page as bytes and returns the damaged page.
 my %damages = (
 	'random page' => sub { return random_bytes(PAGE) },
 	'zeroed page' => sub { return "\0" x PAGE },
@@ -36,7 +36,7 @@ my %damages = (
 		substr($page, SPECIAL, 52) = random_bytes(52); return $page },
 	'meta or header random' => sub { my ($page) = @_;
 		substr($page, 24, 64) = random_bytes(64); return $page },
-	# On pages other than the meta page these are bytes of a key.
+	# On pages other than the meta page these bytes belong to a key.
 	'impossible kind' => sub { my ($page) = @_;
 		substr($page, 32, 4) = pack('L', (0, 2, 4, 6, 99)[roll(5)]); return $page },
 	'wild lower' => sub { my ($page) = @_;
@@ -59,15 +59,15 @@ my %damages = (
 	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
 	'torn' => sub { my ($page, $block, $blocks, $read) = @_;
 		return substr($page, 0, PAGE / 2) . substr($read->(roll($blocks)), PAGE / 2) },
-	# These are of the meta page: the version of its format, and how texts became keys. The similarity,
-	# the number of bands, that of rows of each, or the config.
+	# On the meta page: the version of the format, and how texts became keys (the similarity, the
+	# number of bands, the rows in each, or the config).
 	'another format' => sub { my ($page) = @_; substr($page, 28, 4) = pack('L', 99); return $page },
 	'impossible recipe' => sub { my ($page) = @_;
 		my ($at, $bytes) = ([ 80, pack('d', 'nan') ], [ 80, pack('d', 0.1) ], [ 72, pack('L', 60) ],
 			[ 76, pack('L', 7) ], [ 96, '{]' ], [ 88, pack('L', 1) ])[ roll(6) ]->@*;
 		substr($page, $at, length $bytes) = $bytes; return $page },
-	# A leaf and its right neighbour agree with each other, but not with their parent: the parent sends
-	# keys to the one that belong to the other.
+	# A leaf and its right neighbour agree with each other but not with their parent, which directs
+	# to one leaf keys that belong to the other.
 	'boundary moved' => sub {
 		my ($page, $block, $blocks, $read) = @_;
 		for my $at (map { ($block + $_) % $blocks } 0 .. $blocks - 1)
@@ -85,15 +85,15 @@ my %damages = (
 		die 'no leaf has a right neighbour';
 	},
 	'cut off' => sub { return undef });
-# These damage the contents of pages, not their form: queries cannot notice that, but a check can.
+# These damage the contents of pages, not their structure: only a check can notice that.
 my $plausible = qr/random keys|random slots|torn|kind/;
 
-# What a check must find. The meta page has no special area.
+# The damage that a check must find. The meta page has no special area.
 my $evident = qr/random page|zeroed|magic|random special|boundary/;
 my $evident_in_meta = qr/random page|zeroed|header random|kind|format|recipe/;
 
-# Which page: the meta page, a root, any. An index of fingerprints has roots at 1 to 5, one of texts
-# at 1 to 3.
+# The damaged block: the meta page, a root, any other. The roots are blocks 1 to 5 in an index of
+# fingerprints, 1 to 3 in one of texts.
 my %places = (
 	meta => sub { 0 },
 	root => sub { my ($blocks, $kind) = @_; return 1 + roll($kind eq 'texts' ? 3 : 5) },
@@ -119,7 +119,7 @@ sub make_tables
 	for my $number (0 .. $#cases)
 	{
 		my $name = "c$number";
-		# Some of the postings have not settled.
+		# Some of the postings are still recent.
 		$sql .= $cases[$number]{kind} eq 'texts' ? <<"SQL" : <<"SQL";
 CREATE TABLE $name (id integer, body text);
 INSERT INTO $name SELECT i, test.text(i / 8, 12, i, i % 4) FROM generate_series(1, 700) i;
@@ -207,12 +207,12 @@ INSERT INTO %s SELECT i, test.text(i, 12, 1, 0) FROM generate_series(2000, 2300)
 SQL
 	[ 'asks again', "SELECT count(*) FROM ($texts) a" ],
 	[ 'reindex', q{REINDEX INDEX %1$s_i; SELECT simhash_index_check('%1$s_i')} ]);
-# The SQLSTATEs of a damaged index or file, with a message that names the block.
-# A meta page of another format is not damaged.
+# The SQLSTATEs of a damaged index or file, with a message that names the block. A meta page of
+# another format does not count as damaged.
 my $clear = qr/ERROR:  XX00[012]: [^\n]*(?:block[s]? \d+|has a format of version \d+)/;
 # A TID far beyond the end of the table.
 my $no_such_segment = qr/ERROR:  58P01: could not open file/;
-# What test.agree raises when a row is missing.
+# The error that test.agree raises when a row is missing.
 my $disagreement = qr/ERROR:  P0001: (?:within \d+ of|c\d+ WHERE)/;
 
 

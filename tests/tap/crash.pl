@@ -10,8 +10,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-# Buffers are small and checkpoints frequent, so that pages reach the disk at every stage and
-# recovery meets old and new ones.
+# Buffers are few and checkpoints frequent, so that pages reach the disk at every stage and recovery
+# reads old and new ones.
 my $settings = <<'CONF';
 shared_buffers = 2MB
 maintenance_work_mem = 1MB
@@ -141,8 +141,8 @@ my @order = ('insert', 'vacuum', 'build', 'concurrently');
 for my $number (1 .. $crashes)
 {
 	my $load = $order[ ($number - 1) % @order ];
-	# A killed process tears no page, so recovery must also work without full-page images, from the
-	# changes alone.
+	# A killed process leaves no torn page, so recovery must also work without full-page images,
+	# from the changes alone.
 	my $images = int(($number - 1) / 2) % 2 ? 'on' : 'off';
 	$node->append_conf('postgresql.conf', "full_page_writes = $images");
 	$node->reload;
@@ -162,8 +162,8 @@ like(slurp_file($node->logfile), qr/redo done at/, 'there was something to recov
 unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal (?!9)/, 'no crash but ours');
 $node->stop;
 
-# wal_level = minimal: an index that is created in the same transaction as its table is not logged
-# but synced at commit.
+# wal_level = minimal: an index created in the same transaction as its table is not logged but
+# synced at commit.
 $node->append_conf('postgresql.conf',
 	"wal_level = minimal\nmax_wal_senders = 0\nfull_page_writes = on");
 $node->start;
@@ -183,7 +183,7 @@ index_is_clean($node, 'w_fp64', 'wal_level minimal: the structure is sound');
 answers_agree($node, 'w', 'fp64', 'w_fp64', 'wal_level minimal: all scans agree');
 answer_is($node, 'SELECT count(*) FROM w', '9500', 'wal_level minimal: all rows are there');
 
-# An unlogged index is empty after a crash, and can be used again.
+# An unlogged index is empty after a crash, and usable.
 $node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE u (id bigint, fp64 fingerprint64, fp128 fingerprint128);
 CREATE INDEX u_fp64 ON u USING simhash (fp64) WITH (blocks = 5);

@@ -42,7 +42,7 @@ sub concurrently
 	serves('i', 'REINDEX CONCURRENTLY');
 	$node->safe_psql('postgres', 'CLUSTER t USING t_pkey; VACUUM FULL t; VACUUM t');
 	serves('i', 'VACUUM FULL');
-	# A session that has the index open notices that it was rebuilt.
+	# A session that has the index open notices the rebuild.
 	my $session = $node->background_psql('postgres');
 	my $count = <<'SQL';
 SET enable_seqscan = off;
@@ -201,7 +201,8 @@ sub options
 	$node->safe_psql('postgres', 'REINDEX INDEX i');
 	cmp_ok(value(q{SELECT pg_relation_size('i')}), '>', 1.7 * $full, 'and holds in it');
 	serves('i', 'fillfactor 50');
-	# The index keeps the number of blocks that its file was built with, whatever the options say now.
+	# The index keeps the number of blocks that its file was built with, whatever its options say
+	# now.
 	$node->safe_psql('postgres', 'ALTER INDEX i SET (blocks = 7)');
 	serves('i', 'blocks altered');
 	$node->safe_psql('postgres', <<'SQL');
@@ -212,8 +213,7 @@ SQL
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE id < 0; DROP INDEX i');
 }
 
-# In little memory the sort spills to disk, with the same index. Afterwards temporary files are
-# gone.
+# With little memory the sort spills to disk and the index is the same. No temporary files remain.
 sub memory_and_progress
 {
 	for my $width (64, 128)
@@ -232,7 +232,7 @@ SQL
 		$node->safe_psql('postgres', 'DROP INDEX i');
 	}
 	is(value(q{SELECT count(*) FROM pg_ls_tmpdir()}), '0', 'no temporary file is left');
-	# Another session sees the phases of a build that is long enough to be caught.
+	# Another session sees the phases of a build that lasts long enough to observe.
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE big AS SELECT test.number(i::text)::fingerprint64 AS fp
   FROM generate_series(1, @{[soak() ? 2_000_000 : 300_000]}) i

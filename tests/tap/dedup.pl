@@ -1,8 +1,8 @@
-# The trigger simhash_dedup under eight clients that push variations of the same texts, one by one
+# The trigger simhash_dedup under eight clients that write variations of the same texts, one by one
 # and by COPY, at every isolation level. No two kept rows are near-duplicates, every text that was
-# pushed has a kept row near it, and with one writer at a time nobody deadlocks. The same within
-# scopes. Also bulk loads with the smallest lock table, in opposite orders, ended midway; and
-# logical replication.
+# offered has a kept row near it, and with one writer at a time there are no deadlocks. The same
+# within scopes. Also bulk loads with the smallest lock table, in opposite orders and ended midway,
+# and logical replication.
 use strict;
 use warnings;
 use FindBin;
@@ -22,7 +22,7 @@ my @levels = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 # The smallest lock table that PostgreSQL allows: one lock for each row, or for each block of a
 # fingerprint, would overflow it. PostgreSQL keeps predicate locks of finished transactions while an
 # older one runs: at thousands of transactions a second, a stall of one second needs room for many.
-# Ten a session overflowed where compilers ran beside the test.
+# With ten for each session it overflowed while compilers ran beside the test.
 my $predicate_locks = soak() ? 2000 : 100;
 my $node = new_node('main', <<"CONF", allows_streaming => 'logical');
 max_pred_locks_per_transaction = $predicate_locks
@@ -31,10 +31,10 @@ deadlock_timeout = 100ms
 max_wal_size = 4GB
 shared_preload_libraries = 'pg_simhash'
 CONF
-# (From 19 on it does not hold CREATE EXTENSION.)
+# (Only now: from 19 on this is too small for the locks of CREATE EXTENSION.)
 $node->append_conf('postgresql.conf', 'max_locks_per_transaction = 10');
 $node->restart;
-# Whether writers take turns or work at once.
+# 'one' for one writer at a time, otherwise concurrent writers.
 my $writers;
 seed();
 my $salt = roll(1_000_000);
@@ -53,8 +53,9 @@ CREATE INDEX kept_fp ON kept USING simhash (fp);
 VACUUM ANALYZE offered;
 SQL
 
-# One test each: no near-duplicates are left, nothing is lost, there was something to do, the index
-# is sound, and nobody deadlocked.
+# One test each: no near-duplicates remain, no text is lost, every original is kept, near-duplicates
+# were skipped, the index is sound, and the log has neither overflows nor, with one writer at a
+# time, deadlocks.
 sub trigger_held
 {
 	my ($name) = @_;
@@ -77,7 +78,7 @@ SQL
 	unlike(slurp_file($node->logfile), $wrong, "$name: no lock table overflow, and no deadlock");
 }
 
-# Makes a trigger's statement for a table.
+# The CREATE TRIGGER statement for a table.
 sub trigger_on
 {
 	my ($table, @arguments) = @_;
@@ -86,8 +87,8 @@ sub trigger_on
 		. " FOR EACH ROW EXECUTE FUNCTION simhash_dedup($arguments);";
 }
 
-# Every client pushes every text once, in an order of its own, one row in each transaction. pgbench
-# tries again after serialization failures.
+# Every client offers every text once, in its own order, one row in each transaction. pgbench
+# retries after serialization failures.
 sub by_single_inserts
 {
 	my ($level) = @_;
@@ -108,8 +109,8 @@ COMMIT;
 	trigger_held($name);
 }
 
-# Starts psql on a script and collects what it writes. The script is a file, because IPC::Run feeds
-# a process only while it waits for it: sessions fed from memory would run one after the other.
+# Starts psql on a script and collects its output. The script is a file, because IPC::Run feeds a
+# process only while it waits for it: sessions fed from memory would run one after the other.
 sub start_psql
 {
 	my ($script, $output) = @_;
@@ -120,7 +121,7 @@ sub start_psql
 	return IPC::Run::start([ @psql, '-f', $file ], '>&', $output);
 }
 
-# A file with the rows of a query.
+# Writes the rows of a query to a file.
 sub file_of
 {
 	my ($name, $query) = @_;
@@ -129,8 +130,8 @@ sub file_of
 	return $file;
 }
 
-# Runs a script in each of several sessions at once, and again in those that met a serialization
-# failure or a deadlock. Returns how many runs it took, and what went wrong otherwise.
+# Runs scripts in concurrent sessions, and repeats those that end in a serialization failure or a
+# deadlock. Returns the number of runs and any other errors.
 sub at_once
 {
 	my @scripts = @_;
@@ -168,8 +169,8 @@ sub by_copy
 	trigger_held($name);
 }
 
-# Clients insert in batches, of which some are rolled back. A row that was skipped because of a row
-# that went away again must be there in the end.
+# Clients insert in batches, some of which are rolled back. A row must not stay skipped because of
+# one that was rolled back.
 sub with_rollbacks
 {
 	my $name = 'rollbacks';
@@ -193,7 +194,7 @@ SQL
 	trigger_held($name);
 }
 
-# Rows that UPDATE brings near others.
+# UPDATE brings rows near others.
 sub with_updates
 {
 	my $name = 'updates';
@@ -219,8 +220,8 @@ SQL
 	answer_is($node, 'SELECT count(*) FROM kept', '200', "$name: no row is gone");
 }
 
-# Clients of several tenants, and of none, insert the same fingerprints. Then rows get other
-# tenants, some of them also other fingerprints.
+# Clients of several tenants, and of none, insert the same fingerprints. Then rows move to other
+# tenants, some of them with other fingerprints.
 sub in_scopes
 {
 	my ($level) = @_;
@@ -300,7 +301,7 @@ CREATE INDEX bulk_fp ON bulk USING simhash (fp);
 SQL
 }
 
-# Fingerprints, of which every third is a copy of the one before it with two bits flipped.
+# Fingerprints, every third of which is the one before it with two bits flipped.
 my $numbers = <<"SQL";
 SELECT n, (CASE WHEN n % 3 = 0 THEN test.number('$salt ' || (n - 1)) # 96
     ELSE test.number('$salt ' || n) END)::fingerprint64 AS fp
@@ -326,7 +327,7 @@ sub in_bulk
 SELECT count(*) FROM bulk a JOIN bulk b ON hamming(a.fp, b.fp) <= 3 WHERE a.n < b.n
 SQL
 
-	# A COPY that has got half of its rows and waits for more.
+	# A COPY that has received half of its rows and waits for more.
 	create_bulk();
 	my $input = "COPY bulk FROM stdin;\n"
 		. join('', (split /^/, slurp_file($forward))[ 0 .. $bulk / 2 ]);
@@ -343,7 +344,7 @@ SQL
 		q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}),
 		'an insert of one of its rows waits');
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM $load");
-	# psql may have ended before it is told that there is no more input.
+	# psql may have ended before its input is closed.
 	eval { $loader->finish; 1 } or $loader->kill_kill;
 	like(slurp_file($node->logfile),
 		qr/terminating connection due to administrator command\n(?:.*DETAIL:.*\n)?.*CONTEXT:  COPY bulk/,
@@ -354,8 +355,8 @@ SQL
 	index_is_clean($node, 'bulk_fp', 'the structure is sound');
 }
 
-# While rows are inserted into a partitioned table, its indexes are rebuilt and its partitions come
-# and go.
+# With concurrent inserts into a partitioned table, its indexes are rebuilt and its partitions are
+# attached and detached.
 sub with_ddl
 {
 	my $name = 'DDL meanwhile';
@@ -402,8 +403,8 @@ SQL
 	index_is_clean($node, 'parted0_fp_idx', "$name: the structure is sound");
 }
 
-# A subscriber's trigger that is enabled ALWAYS keeps one row of each group. An ordinary trigger
-# does not fire for replicated rows.
+# A subscriber's trigger enabled ALWAYS keeps one row of each group. An ordinary trigger does not
+# fire for replicated rows.
 sub by_logical_replication
 {
 	my $subscriber = new_node('subscriber', '');

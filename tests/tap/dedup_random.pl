@@ -1,9 +1,9 @@
-# The trigger simhash_dedup compared with a model of it. Several sessions take turns with random
+# The trigger simhash_dedup against a model of it. Several sessions take turns with random
 # statements on a partitioned table: insertions, updates that move rows or do not, deletions,
-# upserts, MERGE, cursors, savepoints, rollbacks, exceptions that are caught, other triggers that
-# suppress rows or write to the table themselves. The model knows what every statement must do. The
-# rows that it has committed are compared with the table. At the end, clients move and insert the
-# same rows at once.
+# upserts, MERGE, cursors, savepoints, rollbacks, caught exceptions, other triggers that suppress
+# rows or write to the table themselves. The model predicts the outcome of every statement. The rows
+# that it has committed are compared with the table. At the end, clients move and insert the same
+# rows at once.
 use strict;
 use warnings;
 use FindBin;
@@ -26,7 +26,7 @@ CONF
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
-# Each row has a number, id % 1000, which it keeps when it moves from table to table.
+# Each row has a number, id % 1000, which it keeps when it moves between partitions.
 sub create_table
 {
 	my ($arguments) = @_;
@@ -94,7 +94,7 @@ sub put
 }
 
 # Whether the trigger lets the row in, and the id that it links the row to: that of the nearest row,
-# of the same tenant if the trigger has a scope, and of equally near rows the least id.
+# or of the least id among equally near ones. With a scope only rows of the same tenant count.
 sub judged
 {
 	my ($view, $id, $fp, $tenant) = @_;
@@ -114,7 +114,7 @@ sub judged
 	return (0, undef);
 }
 
-# What trigger a does; false if the row is not stored.
+# The effect of trigger a. Returns false if the row is not stored.
 sub fires_before
 {
 	my ($view, $row) = @_;
@@ -134,7 +134,7 @@ sub add
 	return 0 unless fires_before($view, $row);
 	my ($kept, $link) = judged($view, $id, $fp, $tenant);
 	return 0 unless $kept;
-	# Only ON CONFLICT DO UPDATE inserts an id that is there already.
+	# Only ON CONFLICT DO UPDATE inserts an id that already exists.
 	return modify($view, $id, fp => $fp, note => $note, tenant => $tenant) if $view->{rows}{$id};
 	put($view, $id, { %$row, same_as => $link });
 	return 1;
@@ -164,7 +164,7 @@ sub number { my ($number) = @_; return $number // 'NULL' }
 
 sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
 
-# The present id of the row that a session updated last. The update may have been suppressed or
+# The current id of the row that a session updated last. The update may have been suppressed or
 # undone.
 sub updated_last
 {
@@ -172,7 +172,7 @@ sub updated_last
 	return (grep { $_ % 1000 == $s->{updated} } sort { $a <=> $b } keys %{ $view->{rows} })[0];
 }
 
-# The id of a row; half of the time, of a row that some session updated last.
+# The id of a row. In half of the cases it is one that some session updated last.
 sub any_id
 {
 	my ($view) = @_;
@@ -186,8 +186,8 @@ sub new_id { return 1000 * roll(3) + $number++ }
 
 sub elsewhere { my ($id) = @_; return 1000 * roll(3) + $id % 1000 }
 
-# A copy of a row's fingerprint, often of the row that the session updated last; or a fingerprint
-# more or less near to one of the bases; rarely NULL.
+# A copy of a row's fingerprint, often that of the row that the session updated last, or a
+# fingerprint more or less near to one of the bases, or rarely NULL.
 sub any_fp
 {
 	my ($view) = @_;
@@ -202,7 +202,7 @@ sub any_fp
 	return $fp;
 }
 
-# With a scope, one of two tenants, rarely none; without, always none.
+# With a scope, one of two tenants or rarely NULL. Without, always NULL.
 sub any_tenant { return $scoped && roll(12) ? 1 + roll(2) : undef }
 
 sub insertion
@@ -253,7 +253,7 @@ sub moving
 	}
 	elsif ($kind == 3)
 	{
-		# Not a fingerprint near that of the moving row, which is in no table at that moment.
+		# Not near the moving row, which is in no partition at that moment.
 		my ($old, $fp) = ($view->{rows}{$id}, any_fp($view) // 0);
 		my $moved = exists $set{fp} ? $set{fp} : $old && $old->{fp};
 		$set{note} = insert_note($fp)
@@ -324,7 +324,7 @@ SQL
 	});
 }
 
-# The condition id + 0 prunes nothing, so that the cursor is on every partition.
+# The condition id + 0 prunes nothing, so that the cursor scans every partition.
 sub by_cursor
 {
 	my ($view) = @_;
@@ -376,7 +376,7 @@ sub tenancy
 }
 
 # A statement that an exception undoes, and another one after it in the same transaction. The model
-# knows only the second.
+# applies only the second.
 sub exception
 {
 	my ($view) = @_;
@@ -395,7 +395,7 @@ END \$\$
 SQL
 }
 
-# Each statement as often as its weight.
+# Each statement appears as often as its weight.
 my @statements = (
 	(\&insertion) x 25, (\&moving) x 20, (\&noting) x 8, (\&never) x 8, (\&fingerprint) x 8,
 	(\&deletion) x 10, (\&moving_all) x 3, (\&upsert) x 8, (\&moving_and_copying) x 4,
@@ -408,7 +408,7 @@ sub start_session
 {
 	my ($name) = @_;
 	my $connection = $node->connstr('postgres');
-	# Errors and the output of \warn come unbuffered and in order.
+	# Errors and the output of \warn are unbuffered and in order.
 	my $psql = "exec psql -XAtq -d \"$connection\" 2>&1 >/dev/null";
 	my $pid = open2(my $output, my $input, 'sh', '-c', $psql);
 	$input->autoflush(1);
@@ -416,7 +416,7 @@ sub start_session
 		name => $name, pid => $pid, input => $input, output => $output,
 		writes => {}, savepoints => [], updated => -1
 	};
-	# With nested loops MERGE takes its rows in the order in which they are given.
+	# With nested loops MERGE takes its rows in the given order.
 	run($s, <<"SQL");
 \\set VERBOSITY sqlstate
 SET lock_timeout = '10ms';
@@ -427,7 +427,7 @@ SQL
 	return $s;
 }
 
-# The SQLSTATE of a statement, '' if it went well.
+# Runs a statement and returns its SQLSTATE, or '' if it succeeded.
 sub run
 {
 	my ($s, $statement) = @_;
@@ -443,7 +443,7 @@ sub run
 	return $error;
 }
 
-# What the session wrote becomes everybody's, or is gone.
+# Publishes what the session wrote, or discards it.
 sub settle
 {
 	my ($s, $commit) = @_;
@@ -474,8 +474,8 @@ sub roll_back_to
 	return run($s, "ROLLBACK TO s$place");
 }
 
-# After an update that came to nothing, half of the time: another session is to move the row, and
-# this one to insert a copy of it.
+# In half of the cases, after an update without effect: makes another session move the row, and then
+# this one insert a copy of it.
 sub plan_for
 {
 	my ($s) = @_;
@@ -499,7 +499,7 @@ sub plan_for
 	} ];
 }
 
-# What is wrong after a turn, '' if nothing is.
+# One turn. Returns what is wrong, or ''.
 sub take_turn
 {
 	return take_statement(@{ shift @plan }) if @plan;
@@ -551,7 +551,7 @@ sub take_statement
 	return '';
 }
 
-# One test: the table holds what the model says.
+# One test: the table holds the rows of the model.
 sub play
 {
 	my ($arguments) = @_;
@@ -602,7 +602,7 @@ sub differences
 }
 
 ## Clients that do not take turns: rows move, or moves are rolled back, while others insert copies
-## of these rows elsewhere.
+## of these rows into other partitions.
 
 sub at_once
 {
@@ -646,8 +646,8 @@ SQL
 		join(' ', 1 .. $rows), "$name: every row is there");
 }
 
-# A partition whose detachment got stuck halfway is no longer below its parent. A session that
-# writes to it still meets its rows and those of the parent.
+# A partition whose detachment was interrupted midway is no longer below its parent. A session that
+# writes to it still compares with its rows and those of the parent.
 sub half_detached
 {
 	create_table(q{'action=skip'});
@@ -670,7 +670,7 @@ SQL
 	answer_is($node, q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM t0},
 		'1 4', 'a writer to the partition meets both');
 	$node->safe_psql('postgres', q{COMMIT PREPARED 'reader'});
-	# The trigger goes with the parent.
+	# The trigger is dropped with the attachment to the parent.
 	$node->safe_psql('postgres', <<'SQL');
 ALTER TABLE t DETACH PARTITION t0 FINALIZE;
 CREATE TRIGGER m BEFORE INSERT ON t0 FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')

@@ -1,5 +1,5 @@
-# Fingerprints, generated fingerprint columns, indexes and models come through pg_dump and COPY
-# unchanged, and so do rights to models.
+# Fingerprints, generated fingerprint columns, indexes, models and the privileges on models survive
+# pg_dump and COPY unchanged.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -38,7 +38,7 @@ INSERT INTO plain VALUES
   ('ffffffffffffffff', repeat('f', 32)::fingerprint128, '<8000000000000000,64>', NULL, '{}');
 SQL
 
-# One line for everything stored, in an order that does not depend on the storage.
+# A digest of everything stored, in an order that does not depend on the storage.
 my $contents = q{
   SELECT md5(string_agg(d::text, E'\n' ORDER BY id)) FROM doc d
   UNION ALL SELECT md5(string_agg(p::text, E'\n' ORDER BY p::text COLLATE "C")) FROM plain p};
@@ -100,8 +100,8 @@ SQL
 	$node->safe_psql('source', 'DROP TABLE copied');
 }
 
-# Rights to models and lists of words: those of the role that installed the extension, and of roles
-# that it let in.
+# Privileges on models and lists of words: those of the role that installed the extension, and of
+# the roles that it granted some.
 my $rights = <<'SQL';
 SELECT t || ': ' || string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C")
 FROM unnest('{simhash_model,simhash_word_list}'::text[]) t,
@@ -112,9 +112,9 @@ WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', t, p)
   ELSE has_table_privilege(r, t, p) END
 GROUP BY t ORDER BY t
 SQL
-# Whatever the user is called who runs the tests.
+# The tests run under any user name.
 my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
-# Both tables have the same rights.
+# Both tables have the same privileges.
 sub of_both { my ($has) = @_; return "simhash_model: $has\nsimhash_word_list: $has" }
 $node->safe_psql('postgres', "CREATE ROLE $_ LOGIN") for qw(owner creator bob nobody);
 $node->safe_psql('postgres', $_) for 'CREATE DATABASE owned OWNER owner',
@@ -130,7 +130,7 @@ for my $database (sort keys %installed)
 {
 	my @as = (extra_params => [ '-U', $installed{$database} ]);
 	$node->safe_psql($database, 'CREATE EXTENSION pg_simhash', @as);
-	# The role restores its own dump without an error, into a database of its own.
+	# The role restores its own dump without an error into a database of its own.
 	$node->command_ok(
 		[ 'pg_dump', '-U', $installed{$database}, '--format=custom', '-f', $dump, $database ],
 		"$installed{$database} dumps");
@@ -156,7 +156,7 @@ SQL
 		$node->safe_psql('postgres', "CREATE DATABASE restored OWNER $new");
 		$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ],
 			"and restores into a database of $new");
-		# The owner of the database has the grant option by owning it.
+		# The owner of the database has the grant option as its owner.
 		my $expected = $has{$database};
 		$expected =~ s/, owner INSERT WITH GRANT OPTION// if $new eq $superuser;
 		is($node->safe_psql('restored', $rights), of_both($expected), 'rights are what they were');
@@ -168,20 +168,20 @@ SQL
 		$node->safe_psql('postgres', 'DROP DATABASE restored');
 	}
 }
-# A role can be dropped without a trace.
+# A role can be dropped afterwards.
 $node->safe_psql($_, 'DROP OWNED BY owner, creator')
 	for 'owned', 'created', 'owned_own', 'created_own';
 $node->safe_psql('postgres', "DROP DATABASE $_") for qw(owned created owned_own created_own);
 $node->safe_psql('postgres', 'DROP ROLE owner, creator, bob, nobody');
 
-# Models, and what is computed with them while a dump is restored, with the steps of
+# Models, and data computed with them while a dump is restored, by the steps of
 # docs/methods/models.md.
 $node->safe_psql('postgres', "CREATE DATABASE $_") for 'news', 'news_schema';
 for my $database ('news', 'news_schema')
 {
 	my $schema = $database eq 'news' ? 'public' : 'ext';
-	# Tables whose names come before and after simhash_model in the order of the dump, and a model that
-	# takes a while to load.
+	# Tables whose names sort before and after simhash_model in the dump, and a model that takes a
+	# while to load.
 	$node->safe_psql($database, <<"SQL");
 CREATE SCHEMA IF NOT EXISTS $schema;
 CREATE EXTENSION pg_simhash SCHEMA $schema;
@@ -224,8 +224,7 @@ is($node->safe_psql('restored', $contents), $node->safe_psql('news', $contents),
 	'every value is back');
 $node->safe_psql('restored', q{SELECT simhash_index_check('plain_fp')});
 
-# If the extension is in a schema that comes first, a dump restores as it is, one table after the
-# other.
+# If the extension is in a schema that sorts first, a dump restores as it is, without parallel jobs.
 $node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, 'news_schema' ],
 	'a dump with the models first');
 $node->safe_psql('postgres', 'CREATE DATABASE first');

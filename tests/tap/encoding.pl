@@ -1,6 +1,6 @@
-# For the same text a database in another encoding than UTF8 gives the fingerprint that a UTF8
-# database gives. What functions show to people is the same as well, but for characters that the
-# encoding lacks: they are written as in E'...' strings.
+# A database with another encoding than UTF8 gives the same fingerprints as a UTF8 database. The
+# text that functions return agrees too, except that characters missing from the encoding are
+# written as in E'...' strings.
 use strict;
 use warnings;
 use utf8;
@@ -13,8 +13,8 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
 
-# A text of ordinary words in each encoding of a server that can hold Chinese or Japanese, and in
-# some that cannot.
+# A text of ordinary words for each server encoding that has Chinese or Japanese characters, and for
+# some that have none.
 my %text = (
 	LATIN1 => 'Café déjà vu: the cat sat on the mat, ¼ or 5 µm',
 	WIN1252 => 'Šárka’s œuvre™ costs ƒ 5 … 12 µg',
@@ -42,7 +42,8 @@ my @shown = ('simhash_normalize(t)',
 $ENV{PGCLIENTENCODING} = 'UTF8';
 $node->safe_psql('postgres', "CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
 $node->safe_psql('utf8', 'CREATE EXTENSION pg_simhash');
-# What PostgreSQL says of a character and an encoding. It converts some to what is no EUC_TW.
+# Whether an encoding lacks a character, by PostgreSQL's conversions. The round trip is needed
+# because PostgreSQL converts some characters to bytes that are invalid in EUC_TW.
 $node->safe_psql('utf8', <<'SQL');
 CREATE FUNCTION lacks(encoding text, c text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -53,7 +54,7 @@ EXCEPTION WHEN untranslatable_character OR character_not_in_repertoire THEN
 END $$
 SQL
 
-# A query of a text, which psql gets as ASCII.
+# A query of a text, in ASCII for psql.
 sub query_of
 {
 	my ($answer, $text) = @_;
@@ -90,8 +91,8 @@ SQL
 cmp_ok($escaped{$_}, '>', 0, "$_ lacks something of its text")
   for qw(LATIN1 WIN1252 EUC_JP EUC_JIS_2004 EUC_KR EUC_TW);
 
-# By a person's judgement: the signs of micrometres and of a fraction, and simplified characters
-# that Japanese does not use.
+# Expected results written by hand: the signs of micrometres and of a fraction, and simplified
+# characters that Japanese does not use.
 for my $case (
 	[ 'LATIN1', '5 µm', '{}', '5 \\u03bcm' ],
 	[ 'LATIN1', '¼', '{"normalize": ["nfkc"]}', '1\\u20444' ],
@@ -106,7 +107,7 @@ for my $case (
 	is($node->safe_psql('utf8', "SELECT unistr('" . Encode::encode_utf8($shown) . "')"),
 		$node->safe_psql('utf8', $query), "$encoding: unistr reads it");
 }
-# Long texts are converted in pieces. Each of them may begin or end with what is lacking.
+# Long texts are converted in pieces, each of which may begin or end with missing characters.
 for my $before (0 .. 3)
 {
 	my $text = "'" . 'x' x $before . "' || repeat(U&'\\5716', 70000) || 'y'";
@@ -143,8 +144,8 @@ SQL
 	like($error, $expected, "$encoding: $query names what is wrong");
 }
 
-# SQL_ASCII promises nothing about its bytes. Bytes that are no text must not reach the core, nor
-# end the backend.
+# SQL_ASCII guarantees nothing about its bytes. Invalid text must neither reach the core nor end the
+# backend.
 my ($status, $output, $error) =
 	$node->psql('x_sql_ascii', q{SELECT simhash(convert_from('\xe4bd00ff41'::bytea, 'SQL_ASCII'))});
 isnt($status, 2, 'bytes that are no text do not end the backend');

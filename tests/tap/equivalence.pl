@@ -1,10 +1,10 @@
-# Made-up queries, each in two wordings: over the extension's types and operators, and over bigint
+# Random queries, each in two wordings: over the extension's types and operators, and over bigint
 # copies of the same rows with plain SQL. The first wording runs with the rewrite on and off, under
-# settings that make the planner choose differently. All must give the same rows, or the same error.
-# There are 2,500 queries. The long form runs as many as SIMHASH_SOAK_SECONDS (600) allow, with new
+# settings that change the planner's choices. All must give the same rows, or the same error. There
+# are 2,500 queries. The long form runs as many as fit into SIMHASH_SOAK_SECONDS (300), with new
 # rows after each 2,500.
 #
-# A failure prints what repeats it: SIMHASH_SEED and SIMHASH_CASE, which run that query alone.
+# A failure prints what repeats it: with SIMHASH_SEED and SIMHASH_CASE only that query runs.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ max_parallel_workers = 4
 max_worker_processes = 12
 CONF
 
-# Settings that change plans and never answers, with the values that they take.
+# Settings that change plans but not answers, with the values that they take.
 my %settings = (
 	(map { $_ => [ 'off', 'off', 'on' ] } qw(enable_seqscan)),
 	(   map { $_ => [ 'off', 'on' ] }
@@ -136,7 +136,7 @@ sub make_case
 		ordered => $about->{ordered} };
 }
 
-# The script of one side. In its output `#` begins lines that are no rows.
+# The script of one wording. In its output lines that begin with `#` are not rows.
 sub script
 {
 	my ($case, $name, $side, $settings) = @_;
@@ -181,12 +181,12 @@ sub normal
 	my ($case, $answer) = @_;
 	my @parts = @{ $answer // [ ['no answer'] ] };
 
-	# Each piece of a cursor may have any rows.
+	# Each FETCH may return any rows.
 	@parts = [ map { @$_ } @parts ] if $case->{mode} eq 'cursor';
 	return join "\n--\n", map { join "\n", $case->{ordered} ? @$_ : sort @$_ } @parts;
 }
 
-# Some of the lines that only one of two answers has.
+# Some of the lines that only one of two answers contains.
 sub difference
 {
 	my ($expected, $got) = @_;
@@ -232,7 +232,7 @@ sub report
 	return;
 }
 
-# Makes the tables with rows that depend on the seed.
+# Creates the tables, with rows that depend on the seed.
 sub make_tables
 {
 	my ($seed) = @_;
@@ -319,7 +319,7 @@ else
 			is($failed, 0, "seed $seed: queries $from to $to give the same rows as plain SQL");
 			$all_errors += $errors;
 
-			# The transactions that were rolled back left dead rows and pages that are not all-visible.
+			# Rolled-back transactions left dead rows and pages that are not all-visible.
 			$node->safe_psql('postgres', 'VACUUM');
 		}
 

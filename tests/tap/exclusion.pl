@@ -1,6 +1,6 @@
 # Exclusion constraints under eight clients that insert variants of the same fingerprints and texts.
-# At every isolation level no pair within the distance remains, and near everything that was offered
-# some row is kept.
+# At every isolation level no two rows within the distance remain, and every row that was offered
+# has a kept row near it.
 use strict;
 use warnings;
 use FindBin;
@@ -15,8 +15,8 @@ my $node = new_node('main',
 	"shared_buffers = 32MB\ndeadlock_timeout = 50ms\nautovacuum_naptime = 1");
 seed();
 
-# By name: what is excluded, the column's type, the distance, the column's value made of a number n,
-# and whether the constraint is deferrable.
+# By name: the excluded elements, the column's type, the distance, the column's value for a number
+# n, and whether the constraint is deferrable.
 my %constraints = (
 	fp64 => [ 'fp WITH ~=', 'fingerprint64', 3, 'n::fingerprint64', '' ],
 	fp128 => [ 'fp WITH ~=', 'fingerprint128', 10, 'test.wide(n, 99)', '' ],
@@ -40,8 +40,8 @@ CREATE TABLE offered (fp $type);
 SQL
 }
 
-# Five tests: no two kept rows are within the distance, everything that was offered is within the
-# distance of a kept row, there were conflicts and rows to keep, the index is sound.
+# Five tests: no two kept rows are within the distance, every offered row is within the distance of
+# a kept one, there were conflicts and rows to keep, the index is sound.
 sub constraint_held
 {
 	my ($distance, $name) = @_;
@@ -60,7 +60,7 @@ SQL
 	index_is_clean($node, 'no_near', "$name: the structure is sound");
 }
 
-# ON CONFLICT DO NOTHING by pgbench, which tries again after serialization failures and deadlocks.
+# ON CONFLICT DO NOTHING by pgbench, which retries after serialization failures and deadlocks.
 sub with_do_nothing
 {
 	my ($kind, $level) = @_;
@@ -87,7 +87,7 @@ SQL
 
 # Plain inserts by psql, several in each transaction. A violation ends the transaction, at the
 # statement or, if the constraint is deferred, at the commit. Deadlocks and serialization failures
-# may come too.
+# are possible too.
 sub with_errors
 {
 	my ($kind, $level) = @_;
@@ -110,7 +110,8 @@ sub with_errors
   FROM (SELECT test.number('$salt $base') # test.flips('$variant', $flips) AS n) r)
 SQL
 			} 1 .. 2;
-			# Only when its transaction is over is a row known to be kept, or to have a kept row near it.
+			# Only when its transaction has ended is a row known to be kept, or to have a kept row
+			# near it.
 			my @inserts = map { "INSERT INTO kept (fp) VALUES ($_);\n" } @values[ 0 .. $round % 2 ];
 			$script .= "BEGIN;\n" . join('', @inserts) . "COMMIT;\n";
 		}
@@ -169,7 +170,7 @@ SQL
 	constraint_held(3, $name);
 }
 
-# What one session sees of a constraint: names, error codes, updates, deleted rows.
+# A constraint in a single session: names, error codes, updates, deleted rows.
 sub in_one_session
 {
 	create_table('fp WITH ~=', 'fingerprint64', '');
@@ -198,7 +199,7 @@ INSERT INTO kept (fp) VALUES ('0000000000000300')
 SQL
 }
 
-# Constraints that cannot be added, an index on balls, a constraint that is deferred.
+# Constraints that cannot be added, an index on balls, a deferred constraint.
 sub refused_and_deferred
 {
 	$node->safe_psql('postgres', <<'SQL');
@@ -209,7 +210,7 @@ SQL
 		'a table with near-duplicates refuses the constraint');
 	error_like($node, 'ALTER TABLE near ADD EXCLUDE USING simhash (fp WITH <@)',
 		qr/ERROR/, 'an operator that is not commutative is refused');
-	# An index on balls cannot return the balls, but counting rows needs none.
+	# An index on balls cannot return them, but counting rows needs no column.
 	create_table('hamming_ball(fp, 5) WITH ~=', 'fingerprint64', '');
 	$node->safe_psql('postgres', <<'SQL');
 INSERT INTO kept (fp) SELECT i::bigint::fingerprint64 FROM generate_series(0, 4095) i
@@ -220,7 +221,7 @@ SQL
 SELECT test.by('only', 'no_near', 'SELECT count(*) FROM kept')
   = test.by('sequential', 'no_near', 'SELECT count(*) FROM kept')
 SQL
-	# A deferred constraint may be violated for a while, but not at the commit.
+	# A deferred constraint may be violated before the commit, but not at it.
 	create_table('hamming_ball(fp, 5) WITH ~=', 'fingerprint64', 'DEFERRABLE INITIALLY IMMEDIATE');
 	answer_is($node, <<'SQL', '1', 'deferred and put right');
 BEGIN;
@@ -248,7 +249,7 @@ for my $kind (sort keys %constraints)
 	my @taken = soak() ? @levels : ($levels[ $turn++ % 3 ], $turn < 3 ? $levels[ $turn % 3 ] : ());
 	for my $level (@taken)
 	{
-		# ON CONFLICT does not take a deferrable constraint.
+		# ON CONFLICT does not accept a deferrable constraint.
 		with_do_nothing($kind, $level) unless $kind =~ /deferred/;
 		with_errors($kind, $level);
 	}

@@ -1,8 +1,8 @@
-# The trigger simhash_dedup over made-up families of tables: partitions and inheritance, columns in
+# The trigger simhash_dedup over random families of tables: partitions and inheritance, columns in
 # other places, dropped columns, keys of other types, domains, collations and modifiers, indexes on
-# some tables only, triggers with other arguments on each. Every row that is brought in is judged by
-# what the tables hold, by text forms alone: whether it is let in, whether it is linked to a
-# duplicate's key, and whether a message shows any value but a duplicate's key.
+# some tables only, triggers with other arguments on each. For every row a check by text forms alone
+# says whether it may be stored and to which duplicate's key it is linked. It also verifies that
+# messages show no value but a duplicate's key.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ SQL
 sub one   { return $_[roll(scalar @_)] }
 sub often { return roll($_[0]) > 0 }
 
-# By type, a literal of the n-th key. All differ as texts.
+# By type, a literal of the n-th key. All keys differ as texts.
 my %key = (
 	bigint                     => sub { 1000000 + shift },
 	integer                    => sub { 1000000 + shift },
@@ -67,7 +67,7 @@ my %fp_bits = (fingerprint64 => 64, fingerprint128 => 128, bigint => 64, fingerp
 
 my ($families, $keys) = (0, 0);
 
-# A fingerprint near one of three points: as digits and as a literal of a type.
+# A fingerprint near one of three points, as digits and as a literal of a type.
 sub fingerprint
 {
 	my ($type, $points) = @_;
@@ -112,8 +112,7 @@ sub create_table
 	return;
 }
 
-# Two to four partitions, of which some are partitioned themselves and some have their columns in
-# other places.
+# Two to four partitions. Some are partitioned themselves, and some have another order of columns.
 sub make_partitions
 {
 	my ($family) = @_;
@@ -142,7 +141,7 @@ sub make_partitions
 	return;
 }
 
-# A parent and two to five tables that inherit from any table before them.
+# A parent and two to five tables, each of which inherits from any earlier one.
 sub make_heirs
 {
 	my ($family) = @_;
@@ -171,8 +170,7 @@ sub make_heirs
 	return;
 }
 
-# A table that inherits only after its creation, and so has the inherited columns in an order of its
-# own.
+# A table that starts to inherit after its creation, so that it has its own order of columns.
 sub make_late_heir
 {
 	my ($family, $i, $parent, $new) = @_;
@@ -214,12 +212,12 @@ sub make_indexes
 	return;
 }
 
-# A trigger with arguments of its own on most tables, or on a partitioned one.
+# A trigger with its own arguments on most tables, or on a partitioned one.
 sub make_triggers
 {
 	my ($family) = @_;
 
-	# If the keys of all tables are of one type, nothing may be refused.
+	# If all keys have one type, the trigger may not refuse the family.
 	my %types =
 	  map { $_ => 1 } grep { defined } map { $_->{columns}{id} } @{ $family->{tables} };
 	my $alike = keys %types <= 1;
@@ -245,8 +243,8 @@ CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON $family->{schema}.$table->{name}
   FOR EACH ROW EXECUTE FUNCTION simhash_dedup($list)
 SQL
 
-		# The trigger refuses a link column of another type than the key's, and may refuse a family whose
-		# keys are of several types.
+		# The trigger refuses a link column of another type than the key's, and may refuse a family
+		# whose keys have several types.
 		my $strange = !$alike || $links && $columns->{link} ne $columns->{id};
 		$table->{trigger} = {
 			action  => $action,
@@ -259,8 +257,8 @@ SQL
 	return;
 }
 
-# A statement that brings a row into a table, or a fingerprint into a row. The function test.push
-# judges what the trigger does.
+# A statement that inserts a row into a table, or sets the fingerprint of an existing one. The
+# function test.push checks what the trigger does.
 sub bring_in
 {
 	my ($family, $points) = @_;
@@ -286,7 +284,7 @@ sub bring_in
 	return "SELECT test.push(\$q\$$insert\$q\$, $given, NULL, NULL, $trigger->{strange})"
 	  unless roll(4) == 0 && !$partitioned && $digits;
 
-	# An update of the first row that is there.
+	# An update of the first existing row.
 	return <<"SQL";
 SELECT test.push(\$q\$UPDATE $f.$table->{name} t SET fp = $literal
     WHERE ctid = '\$q\$ || c || \$q\$' AND tableoid = '\$q\$ || o || \$q\$'\$q\$,
@@ -296,7 +294,7 @@ SELECT test.push(\$q\$UPDATE $f.$table->{name} t SET fp = $literal
 SQL
 }
 
-# The statements that make a family of tables, fill it and drop it.
+# The statements that create a family of tables, fill it and drop it.
 sub family
 {
 	my %family = (schema => 'f' . ++$families, tables => []);

@@ -1,11 +1,11 @@
-# The trigger simhash_cluster: loads, and then a comparison with a model of it. Sessions take turns
+# The trigger simhash_cluster: loads, and then comparisons with a model of it. Sessions take turns
 # with random statements: insertions, COPY, updates, deletions, upserts, MERGE, statements with
-# several parts, savepoints, rollbacks, exceptions. The model, which compares every pair, knows
-# which rows are a group and what it is called. In some tables texts are compared, too: their words
-# are sets whose similarity anyone can count. With settle=later, groups are right once they are
-# settled; a user's trigger that changes rows of the statement before our own has its turn changes
-# nothing about it. At last clients that do not take turns write at three isolation levels while the
-# server is killed, and the groups must be those that SQL finds by brute force.
+# several parts, savepoints, rollbacks, exceptions. The model compares every pair, and so knows
+# which rows form a group and which id the group has. In some tables texts are compared too: their
+# words are sets whose similarity is easily counted. With settle=later, groups are right once they
+# are settled. A user's trigger that changes the statement's rows before the extension's trigger
+# fires must not affect that. Finally clients that do not take turns write at three isolation levels
+# while the server is killed, and the groups must be those that SQL finds by brute force.
 use strict;
 use warnings;
 use FindBin;
@@ -24,9 +24,9 @@ my $node = new_node('main', "autovacuum = off\nmax_wal_size = 1GB\ndeadlock_time
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
-# What the groups are as a partition, by brute force: for every row whose group is wrong, its id.
-# Groups are compared by their least members, so that what they are called does not matter. Texts
-# are compared as sets of words, if they are.
+# The partition into groups, by brute force: the id of every row whose group is wrong. Groups are
+# compared by their least members, so that their ids do not matter. In tables with texts, these are
+# compared as sets of words.
 my $least = 0.5;
 my $words = "string_to_array(%s.note, ' ')";
 my $common = sprintf(
@@ -116,9 +116,9 @@ sub are_similar
 	return grep({ $b{$_} } keys %a) >= $least * keys %all;
 }
 
-# One call of the trigger: gives fresh rows their groups. The story of a fresh row is what it had
-# when it was written, unless another call for the same statement has given it one since ($given
-# says what it had). $former: they are in these groups, which may have come apart.
+# One call of the trigger: assigns groups to the fresh rows. $given has the story that each fresh
+# row had when it was written; a row whose story has changed since got it from another call for the
+# same statement. $former: rows that may have been split off their groups, by id.
 sub regroup
 {
 	my ($rows, $fresh, $given, $former) = @_;
@@ -139,7 +139,8 @@ sub regroup
 			push @rows, $id;
 			my @next;
 			@next = @{ $of{ $live{$id} } } if $live{$id} && !$groups{ $live{$id} }++;
-			# A row that is not fresh is connected through fresh ones, or through its group.
+			# Two rows are connected if they are near and at least one is fresh, or if they are in
+			# one group.
 			push @next, grep { $_ != $id && ($fresh{$id} || $fresh{$_})
 				&& is_near($rows->{$id}, $rows->{$_}) } keys %$rows;
 			push @open, grep { !$seen{$_}++ } @next;
@@ -151,8 +152,8 @@ sub regroup
 	}
 	my %merging = map { $_ => 1 } map { @{ $_->{groups} } } @parties;
 	$_->{id} = $_->{groups}[0] for @parties;
-	# What is left of a group keeps its id: the party with the founder, else with the oldest member. A
-	# row that was changed is a member of a party that has another one.
+	# The remainder of a group keeps its id: the part with the founder, or else with the oldest
+	# member. A changed row counts only in a part that has another member of its group.
 	my %heirs;
 	for my $party (grep { @{ $_->{rows} } > 1 } @parties)
 	{
@@ -176,7 +177,8 @@ sub regroup
 	for my $party (grep { @{ $_->{rows} } > 1 && !defined $_->{id} } @parties)
 	{
 		($party->{id}) = grep { !$used{$_} && !$merging{$_} && !$of{$_} } @{ $party->{rows} };
-		# If all keys are taken, some other group is named anew: any name stands for both.
+		# If all keys are taken, the trigger renames another group. The model is then uncertain
+		# about ids, and any id serves.
 		$certain = 0 unless defined $party->{id};
 		$party->{id} //= -++$unnamed;
 		$used{ $party->{id} } = 1;
@@ -185,7 +187,8 @@ sub regroup
 	return $certain;
 }
 
-# A statement's rows have changed: finds their groups, and those of the rows near what is gone.
+# Finds the groups of a statement's changed rows, and those of the rows near deleted or changed
+# ones.
 sub settle
 {
 	my ($rows, $fresh, $given, $gone) = @_;
@@ -204,8 +207,8 @@ sub settle
 	return regroup($rows, [ @$fresh, keys %former ], { %$given, %former }, \%former);
 }
 
-# What a statement has done, told to the model: rows put (undef: deleted), in one order for each
-# trigger that fires: 'update', 'insert', 'delete'.
+# Applies a statement to the model: the rows it put (undef: deleted), in one order for each trigger
+# that fires: 'update', 'insert', 'delete'.
 sub apply
 {
 	my ($view, @events) = @_;
@@ -246,8 +249,8 @@ sub apply
 	$keys{$_} = 1 for keys %$rows;
 }
 
-# What a statement of several parts has done: which rows are a group is certain, their names depend
-# on the order of its parts.
+# Applies a statement of several parts. Which rows form a group is certain, but ids depend on the
+# order of its parts.
 sub apply_unnamed
 {
 	my ($view, %put) = @_;
@@ -276,7 +279,7 @@ sub any_id
 	return @ids ? $ids[ roll(scalar @ids) ] : 0;
 }
 
-# A number that is free. There are few of them, so that keys are used again.
+# A free number. There are few, so that keys are reused.
 sub new_id
 {
 	my ($view, @others) = @_;
@@ -289,7 +292,7 @@ sub new_id
 sub any_fp
 {
 	return undef if roll(25) == 0;
-	# A line, on which groups lie side by side, come apart and meet.
+	# A line, on which groups lie side by side, split and merge.
 	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested|before|after/;
 	my $fp = $bases[ roll(scalar @bases) ];
 	my $from = 8 * roll(2);
@@ -360,7 +363,7 @@ sub copy
 sub update
 {
 	my ($view) = @_;
-	# Without a scope the tenant is any column, and its change waits for nobody.
+	# Without a scope the tenant is an ordinary column, whose change waits for no lock.
 	my %set = roll(3) || $kind eq 'plain' ? (fp => any_fp()) : (tenant => any_tenant());
 	%set = (note => any_note()) if is_similar() && roll(2);
 	my %ids = map { $_ => 1 } map { any_id($view) } 0 .. (roll(3) ? 0 : 2);
@@ -373,7 +376,7 @@ sub update
 	});
 }
 
-# Each row gets a fingerprint of its own.
+# Each row gets its own new fingerprint.
 sub shifting
 {
 	my ($view) = @_;
@@ -418,7 +421,7 @@ sub deletion
 	});
 }
 
-# Not in a transaction, where the lock would keep others from reading.
+# TRUNCATE only outside a transaction block: its lock would keep others from reading.
 sub truncation
 {
 	my ($view) = @_;
@@ -433,7 +436,7 @@ sub noting
 	return ("UPDATE t SET note = 'note' WHERE id = $id", undef);
 }
 
-# Nobody else gives ids.
+# Only the trigger assigns ids: this has no effect.
 sub tampering
 {
 	my ($view) = @_;
@@ -441,7 +444,7 @@ sub tampering
 	return ("UPDATE t SET story = nullif($story, 50) WHERE id IN ($id, $id + 1)", undef);
 }
 
-# One statement that sets the ids of some rows, and fingerprints of others.
+# One statement that sets the ids of some rows and the fingerprints of others.
 sub mixing
 {
 	my ($view) = @_;
@@ -480,10 +483,10 @@ SQL
 	});
 }
 
-# Rows are inserted, updated and deleted by one statement, with all of these actions or some. While
-# the trigger is called for the deleted rows, the updated ones still have the ids that they had, so
-# that ids depend on the order of calls. Keys change, too, but not beside insertions: of those
-# PostgreSQL may keep back the new version.
+# One statement inserts, updates and deletes rows, or does some of these. While the trigger is
+# called for the deleted rows, the updated ones still have their old ids, so that ids depend on the
+# order of calls. Keys change too, but not together with insertions: PostgreSQL may not pass on the
+# new version of such rows.
 sub merge
 {
 	my ($view) = @_;
@@ -529,8 +532,8 @@ SQL
 	});
 }
 
-# A statement with a part of its own: a row goes, or ids are set, and another one comes. The order
-# in which the triggers fire is PostgreSQL's business, and ids may depend on it.
+# A statement with a data-modifying CTE: a row is deleted, or ids are set, and another row is
+# inserted. PostgreSQL determines the order in which the triggers fire, and ids may depend on it.
 sub with_parts
 {
 	my ($view) = @_;
@@ -578,7 +581,7 @@ sub start_session
 {
 	my ($name, $level) = @_;
 	my $connection = $node->connstr('postgres');
-	# Errors and the output of \warn come unbuffered and in order.
+	# Errors and the output of \warn are unbuffered and in order.
 	my $psql = "exec psql -XAtq -d \"$connection\" 2>&1 >/dev/null";
 	my $pid = open2(my $output, my $input, 'sh', '-c', $psql);
 	$input->autoflush(1);
@@ -591,7 +594,7 @@ SQL
 	return $s;
 }
 
-# The SQLSTATE of a statement, '' if it went well.
+# Runs a statement and returns its SQLSTATE, or '' if it succeeded.
 sub run
 {
 	my ($s, $statement) = @_;
@@ -609,8 +612,8 @@ sub run
 
 sub copy_of { my ($rows) = @_; return { map { $_ => { %{ $rows->{$_} } } } keys %$rows } }
 
-# What a session sees: what is committed, and once it has written, its own copy. Nobody else writes
-# then: who writes at the same time is another test's business.
+# The rows that a session sees: the committed ones or, once it has written, its own copy. No other
+# session writes then: another test covers concurrent writers.
 sub view_of
 {
 	my ($s) = @_;
@@ -636,7 +639,7 @@ sub roll_back_to
 	return run($s, "ROLLBACK TO s$place");
 }
 
-# One turn of a session. Returns what went wrong.
+# One turn of a session. Returns what is wrong, or ''.
 sub take_turn
 {
 	my ($writer) = grep { $_->{rows} } @session;
@@ -670,13 +673,13 @@ sub take_statement
 	my $state = run($s, $statement);
 	if ($state)
 	{
-		# A session that would have to wait gives up (55P03).
-		# Nor may a trigger change a row that the statement is about to change (27000).
+		# A session that would have to wait gives up (55P03). A trigger may not change a row that
+		# the statement is about to change (27000).
 		return "SQLSTATE $state" if $state ne '55P03' && !($kind eq 'before' && $state eq '27000');
 		if ($s->{open}) { @{ $s->{savepoints} } && roll(2) ? roll_back_to($s) : end_transaction($s, 0); }
 		return '';
 	}
-	# What the model does not know changes no group, and the session may write beside others.
+	# A statement without a model changes no group, and the session may write beside others.
 	return '' unless $model;
 	$model->($view);
 	$s->{rows} = $view->{rows};
@@ -685,7 +688,8 @@ sub take_statement
 	return $view->{certain} || $kind =~ /later|nested|before|after/ ? '' : compare(undef, 1);
 }
 
-# Compares what a session sees with its model; takes the ids over if the model is not certain.
+# Compares the rows that a session sees with its model. If the model is not certain, adopts the ids
+# of the table.
 sub compare
 {
 	my ($s, $take_over) = @_;
@@ -733,7 +737,7 @@ sub shown_model
 	} sort { $a <=> $b } keys %$rows);
 }
 
-# One test: the table holds what the model says.
+# One test: the table holds the rows of the model.
 sub play
 {
 	($kind) = @_;
@@ -752,7 +756,7 @@ sub play
 	is($wrong, '', "$kind: $turns turns")
 		or diag(join("\n", @history > 40 ? @history[ -40 .. -1 ] : @history));
 	for my $s (@session) { close $s->{input}; waitpid $s->{pid}, 0; }
-	# From 19 on a recursive query takes memory for as many rows as are expected.
+	# From 19 on a recursive query allocates memory for the estimated number of rows.
 	$node->safe_psql('postgres', 'ANALYZE t');
 	if ($kind eq 'plain')
 	{
@@ -768,14 +772,14 @@ sub play
 		"$kind: finding all groups anew changes none");
 }
 
-# Small tables of which the model knows nothing: two near rows always have the same id, and once
-# groups are settled, they are what they should be.
-# later: with settle=later. Rows only come at last, so that groups that are marked meet others and
-# are not marked again.
-# nested: a trigger of the user's, which fires before ours, changes, adds and removes rows of the
-# same table.
-# before: one does so when rows are about to be told their ids, which is refused.
-# after: one does so when they have been told.
+# Small tables without a model: two near rows always have the same id, and once groups are settled,
+# they are right.
+# later: with settle=later. The last statements only insert, so that marked groups merge with others
+# and are not marked again.
+# nested: a user's trigger, which fires before the extension's, changes, adds and removes rows of
+# the same table.
+# before: such a trigger fires before ids are assigned, which is refused.
+# after: such a trigger fires after ids were assigned.
 sub play_games
 {
 	($kind) = @_;
@@ -833,8 +837,8 @@ SQL
 	waitpid $s->{pid}, 0;
 }
 
-# A trigger of the user's, which fires before ours, changes rows of the statement. Their groups have
-# been found when the statement's turn comes.
+# A user's trigger, which fires before the extension's, changes rows of the statement. Their groups
+# were found before the statement's own call.
 sub moved_before_its_turn
 {
 	create_table('scoped');
@@ -852,7 +856,8 @@ CREATE TRIGGER move AFTER INSERT OR UPDATE ON t FOR EACH STATEMENT EXECUTE FUNCT
 SQL
 	my $groups = q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', ' ORDER BY id)
 		FROM t};
-	# A row goes into the group of 11, which meets that of 1 by another row of its statement.
+	# A row moves to the group of 11, which merges with that of 1 through another row of the
+	# statement.
 	$node->safe_psql('postgres', <<'SQL');
 INSERT INTO t SELECT id, on_line(bits), 1
   FROM (VALUES (1, 0), (3, 3), (11, 9), (12, 12), (13, 15)) v (id, bits);
@@ -860,7 +865,7 @@ INSERT INTO moves VALUES (2, on_line(60), on_line(18));
 INSERT INTO t VALUES (2, on_line(60), 1), (20, on_line(6), 1)
 SQL
 	answer_is($node, $groups, '1 1, 2 1, 3 1, 11 1, 12 1, 13 1, 20 1', 'moved to another group');
-	# A group goes into another scope as a whole, and two of its rows lie elsewhere in it.
+	# A group moves to another scope as a whole, and two of its rows move within the group.
 	$node->safe_psql('postgres', <<'SQL');
 DELETE FROM t;
 INSERT INTO t SELECT id, on_line(bits), 1 FROM (VALUES (5, 0), (8, 3), (17, 6)) v (id, bits);
@@ -872,7 +877,7 @@ SQL
 		'DROP TABLE t, moves; DROP FUNCTION move; DROP FUNCTION on_line');
 }
 
-# Rows that join others before these are told that they have left their group.
+# Rows that join others before the trigger is called for those, which have left their group.
 sub joined_before_their_turn
 {
 	my $create = sub {
@@ -919,7 +924,7 @@ sub at_once
 	return unless pgbench_tries_again($name);
 	my $seconds = soak() ? 20 : 4;
 	create_table($kind);
-	# Texts of four subjects, of which some words are others.
+	# Texts of four subjects that differ in some words.
 	my $note = $kind =~ /text/ ? <<'SQL' : <<'SQL_WORDS';
 SELECT string_agg(CASE WHEN n / 4 >> place & 1 = 1 THEN 'x' ELSE 'w' || n % 4 END || place, ' ')
     FROM generate_series(0, 13) place
@@ -1011,8 +1016,8 @@ SQL
 	}
 }
 
-# Two sessions load the same rows by COPY, one from the last to the first. Neither fails: who writes
-# by one statement gives way.
+# Two sessions load rows with the same fingerprints by COPY, in opposite orders. Neither fails: a
+# session with a single statement gives way.
 sub loads_in_opposite_order
 {
 	my $fields = q{1, (test.number('o' || i / 4) # (1::bigint << i % 4))::fingerprint64, 'n'};
@@ -1034,7 +1039,7 @@ sub loads_in_opposite_order
 	}
 }
 
-## Loads: statements of many rows, which are joined and not searched for one by one.
+## Loads: statements of many rows, which are joined instead of searched for one by one.
 
 sub loads
 {
@@ -1077,7 +1082,7 @@ SQL
 	error_like($node, "SET statement_timeout = '3ms'; SELECT simhash_cluster_settle('t', true)",
 		qr/57014/, 'so can settling');
 	answer_is($node, $check, '0', 'and leaves nothing behind');
-	# Where the index has no such column, each row is searched for, and remembered.
+	# Where the index lacks the scope's column, each row is searched for and remembered.
 	$node->safe_psql('postgres', <<'SQL');
 DROP INDEX t_fp;
 CREATE INDEX t_fp ON t USING simhash (fp);
@@ -1090,8 +1095,9 @@ SQL
 	$node->safe_psql('postgres', 'DROP TABLE before; DROP FUNCTION load');
 }
 
-# A few fingerprints of thousands of rows each, which fill many pages of the index: of copies one is
-# looked at. Fingerprints are compared with each other, and each one's rows counted.
+# A few fingerprints of thousands of rows each, which fill many pages of the index. The trigger
+# examines one copy of each. The check compares fingerprints with each other and counts each one's
+# rows.
 sub copies
 {
 	create_table('scoped line');
@@ -1123,7 +1129,7 @@ SQL
 		my ($from, $to, $tenant) = (roll(64), roll(64), 1 + roll(3));
 		my $ids = "id BETWEEN $free AND $free + 3";
 		$free += 10;
-		# Bridges of single rows between the lines' ends, which come and go, and bulks.
+		# Inserts and deletes single rows that bridge the lines' ends, and many rows at once.
 		$node->safe_psql('postgres', ("INSERT INTO t SELECT $free + n, on_line(3 * n), $tenant "
 				. 'FROM generate_series(0, 20) n',
 			"DELETE FROM t WHERE id > 100000 AND fp = on_line(3 * (3 + $from % 14))",
@@ -1137,7 +1143,7 @@ SQL
 	$node->safe_psql('postgres', 'DROP FUNCTION on_line(bigint)');
 }
 
-# Rows that stand side by side in a chain leave at once: what is left of it are two groups.
+# Rows that are neighbours in a chain are deleted at once: the rest may form two groups.
 sub removed_side_by_side
 {
 	create_table('scoped');
@@ -1157,7 +1163,7 @@ SQL
 	}
 }
 
-# A group that all its rows leave, in a transaction that is not committed, while others come.
+# All rows of a group leave it in an uncommitted transaction while others join.
 sub all_leave
 {
 	create_table('scoped');
@@ -1198,7 +1204,7 @@ SQL
 	for my $s (@sessions) { close $s->{input}; waitpid $s->{pid}, 0; }
 }
 
-# A text without a word is near to nothing.
+# A text without a word is near no text.
 sub wordless
 {
 	create_table('scoped text');
@@ -1211,8 +1217,8 @@ SQL
 		ORDER BY id) FROM t}, '1 none, 2 none, 3 1, 4 1', 'texts without a word');
 }
 
-# Once MERGE has inserted a row into a partitioned table, PostgreSQL may hand that row to the
-# trigger in the place of each one that it updates after it.
+# Once MERGE has inserted a row into a partitioned table, PostgreSQL may pass that row to the
+# trigger in place of each one that it updates afterwards.
 sub merge_inserts_first
 {
 	return unless $has_merge;
@@ -1232,7 +1238,7 @@ SQL
 		ORDER BY id) FROM t}, '1 1, 2 2, 25 none, 30 1, 40 2', 'MERGE that inserts first');
 }
 
-# Nobody but the trigger gives ids.
+# Only the trigger assigns ids.
 sub given_ids
 {
 	my ($kind) = @_;
@@ -1259,7 +1265,7 @@ SQL
 	error_like($node, q{UPDATE t SET note = 'x' WHERE id = 3}, qr/428C9/,
 		"$kind: an id of a row trigger");
 	answer_is($node, $groups, '1 1, 2 1, 3 none', "$kind: and nothing has changed");
-	# A restore of data alone, without triggers.
+	# A restore of data only, without triggers.
 	$node->safe_psql('postgres', <<'SQL');
 DROP TRIGGER zz_gives ON t; DROP FUNCTION gives;
 CREATE TABLE saved AS SELECT * FROM t;
@@ -1273,7 +1279,7 @@ SQL
 	answer_is($node, $groups, '2 none, 3 none', "$kind: rows restored with their ids");
 }
 
-# MERGE may not move rows of a partitioned table, by what it sets or by what a row trigger might.
+# MERGE may not move rows of a partitioned table, neither by its SET nor by a row trigger.
 sub merge_moves
 {
 	return unless $has_merge;
@@ -1294,7 +1300,7 @@ SQL
 	$node->safe_psql('postgres', 'DROP TABLE t; DROP FUNCTION may');
 }
 
-# What a trigger of the user's marks while groups are being settled stays marked.
+# Rows that a user's trigger marks while groups are being settled stay marked.
 sub marked_while_settling
 {
 	create_table('later');
@@ -1316,7 +1322,7 @@ SQL
 		answer_is($node, $groups, '1 none, 3 none, 11 11, 13 11', "before: $first");
 		answer_is($node, $settle, '1', 'one group is marked');
 		answer_is($node, $groups, '1 none, 3 none, 11 none, 13 none', 'and settled');
-		# The same once more, for the other way to settle.
+		# The same again, by the other way to settle.
 		$node->safe_psql('postgres', <<'SQL');
 ALTER TABLE t DISABLE TRIGGER goes;
 INSERT INTO t SELECT id, ((1::bigint << bits) - 1)::fingerprint64, 1

@@ -1,6 +1,6 @@
-# Logical replication of a table with groups. The publisher's ids are replicated as any column is,
-# and the subscriber's triggers keep still; rows that are written to the subscriber join the groups
-# that came. Where the publisher has no groups, settling all finds them.
+# Logical replication of a table with groups. The publisher's ids are replicated like any column,
+# and the subscriber's triggers do not fire. Rows written on the subscriber join the replicated
+# groups. Where the publisher has no groups, settling all rows finds them.
 use strict;
 use warnings;
 use FindBin;
@@ -53,7 +53,7 @@ answer_is($subscriber, q{SELECT simhash_cluster_settle('plain', "full" => true)}
 	'settling all finds their groups');
 answer_is($subscriber, $groups . 'plain', '1 1, 2 1', 'and gives ids');
 
-# Random statements, and what is published is what a library of graphs finds: on both sides.
+# Random statements: the published groups are those that a library for graphs finds, on both sides.
 $_->safe_psql('postgres', sprintf($table, 't') . sprintf($create, 't')) for $publisher, $subscriber;
 $publisher->safe_psql('postgres', 'ALTER PUBLICATION p ADD TABLE t');
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s REFRESH PUBLICATION');

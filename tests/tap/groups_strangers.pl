@@ -1,6 +1,6 @@
-# The trigger simhash_cluster among roles that are not the owner's, where SQL alone does not show
-# it: plans that a writer has printed have no keys of rows that are hidden from him, and schemas
-# that are renamed while rows come lead no id into another table.
+# The trigger simhash_cluster used by roles other than the owner, where tests in SQL alone do not
+# suffice: plans that a writer logs contain no keys of rows hidden from it, and renaming schemas
+# during inserts puts no id into another table.
 use strict;
 use warnings;
 use FindBin;
@@ -25,8 +25,8 @@ CREATE POLICY any_row ON secret FOR INSERT WITH CHECK (true);
 CREATE POLICY own_rows ON secret FOR ALL USING (id ~ '^a');
 SQL
 
-# printed STATEMENT, ROLE: the plans that a session prints. A plan has a text as the numbers of its
-# bytes. auto_explain, which only a superuser sets, has parameters with a plan from 16 on.
+# printed STATEMENT, ROLE: the plans that a session logs. A plan shows a text as the numbers of its
+# bytes. auto_explain, which only a superuser can set, logs parameters from 16 on.
 sub printed
 {
 	my ($statement, $role) = @_;
@@ -64,8 +64,8 @@ for my $statement (
 is($node->safe_psql('postgres', 'SELECT id, story FROM secret ORDER BY id'),
 	"b|a\nunheard of|unheard of\nunknown|unheard of", 'groups are right');
 
-# Two tables of one name, whose schemas change names all the time. Rows come through a view, which
-# knows its table by number.
+# Two tables of one name, whose schemas are renamed all the time. Rows are inserted through a view,
+# which refers to its table by OID.
 $node->safe_psql('postgres', <<'SQL');
 CREATE SCHEMA one;
 CREATE SCHEMA two;
