@@ -18,7 +18,8 @@ shared_preload_libraries = 'pg_simhash'
 simhash.work_mem = '3GB'
 CONF
 
-# Texts of 200 MB, made once and stored uncompressed, so that little but the call takes time.
+# Texts of 200 MB, created once and stored uncompressed, so that the call takes nearly all of the
+# time.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE long (kind text, body text);
 ALTER TABLE long ALTER body SET STORAGE EXTERNAL;
@@ -29,7 +30,7 @@ INSERT INTO long SELECT 'one word', repeat('a', 200000000);
 INSERT INTO long SELECT 'markup', repeat('<p>one</p> &amp; ', 11764705);
 SQL
 
-# In seconds. The time-out is a quarter of one, but the machine may be busy.
+# In seconds. The timeout is a quarter of a second, but the machine may be busy.
 my $bound = 3;
 my $all_steps = '["html", "nfkc", "lower", "simplified", "punctuation", "space"]';
 for my $kind ('english words', 'chinese words', 'one word', 'markup')
@@ -47,7 +48,7 @@ SET statement_timeout = '250ms';
 SELECT $call IS NULL FROM long WHERE kind = '$kind'
 SQL
 		my $elapsed = time - $started;
-		# A call that ends within the time-out passes too.
+		# A call that ends before the timeout passes too.
 		ok($status == 0 || $error =~ /canceling statement due to statement timeout/,
 			"$kind: $call ends or is stopped")
 			or diag($error);
@@ -57,8 +58,7 @@ SQL
 is($node->safe_psql('postgres', q{SELECT simhash('the cat sat on the mat') IS NOT NULL}),
 	't', 'the server goes on');
 
-# How long after the time-out a call is stopped, with the time-out at several points of the call's
-# whole length.
+# How long after the timeout a call ends, with the timeout at several points of the call's duration.
 my $size = soak() ? 10 : 1;
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE input (kind text, body text);
@@ -160,14 +160,14 @@ SELECT count(*) FROM dedup_texts('SELECT 1 AS id, body FROM input', exact => 'tr
 SQL
 	'bloom_agg' => 'SELECT bloom_agg(body, 100000000) IS NULL FROM many',
 	'bloom_union' => 'SELECT bloom_union(filter) IS NULL FROM filters, generate_series(1, 5)',
-	# Not by casts to text and back: PostgreSQL copies between them without looking at interrupts.
+	# Not by casts to text and back: PostgreSQL copies between them without checking for interrupts.
 	'bloom_filter as text' => 'SELECT bloom_filter_in(bloom_filter_out(filter)) IS NULL FROM filters',
 	'bloom_filter as bytes' => 'SELECT filter::bytea::bloom_filter IS NULL FROM filters',
 	'bloom_filter united' => 'SELECT filter | filter IS NULL FROM filters',
 	'simhash_train_agg' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM many},
 	'simhash_train_agg of one' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM input},
 	'simhash_train' => q{SELECT simhash_train('another', 'SELECT body FROM input')},
-	# Neighbours go to files. The terms, which are as many as the texts, have to fit.
+	# Neighbours spill to files. The terms, which are as many as the texts, have to fit.
 	'simhash_train with little memory' => sprintf(
 		q{SET LOCAL simhash.work_mem = '%dMB'; SELECT simhash_train('another', '%s')},
 		64 * $size, 'SELECT body FROM many'),
@@ -178,8 +178,8 @@ SQL
 	'distance of arrays' => 'SELECT hamming(fps, fps) FROM prints',
 	'balls of an array' => 'SELECT hamming_ball(fps, 3) IS NULL FROM prints',
 	'an array in balls' => 'SELECT fps <@ hamming_ball(fps, 3) FROM prints',
-	# Not in FROM: there PostgreSQL keeps what a function returns, and removing a file of 1 GB takes
-	# it a second.
+	# Not in FROM: there PostgreSQL materialises a function's result, and removing a file of 1 GB
+	# takes a second.
 	'simhash_pairs' => q{SELECT count(*) FROM (SELECT simhash_pairs('fps_fp', 6)) pairs},
 	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
 	'simhash_passages' => q{SELECT count(*) FROM simhash_passages('input_passages', 6, NULL)},
@@ -213,7 +213,8 @@ SQL
 	'CREATE INDEX' => 'CREATE INDEX ON fps USING simhash (fp)');
 delete @calls{ grep { $_ ne $ENV{CALL} } keys %calls } if $ENV{CALL};
 
-# PostgreSQL's own time-out cancels, and psql takes the time. This many seconds late is allowed.
+# The seconds that a call may go on after the timeout. PostgreSQL's own timeout cancels it, and psql
+# measures the time.
 my $allowed = soak() ? 0.5 : 1;
 # In the long form as many points as fit into 15 seconds, from 3 to 9. On average a call is
 # cancelled halfway.
@@ -236,7 +237,7 @@ for my $name (sort keys %calls)
 	{
 		my $timeout = int($length * ($point - 0.5) / $count) || 1;
 		my @late = ();
-		# A call that is late once may have waited for the machine.
+		# A call may be late once because it waited for the machine.
 		for (1 .. 3)
 		{
 			my $file = PostgreSQL::Test::Utils::tempdir . '/waited' . ++$attempts;
@@ -254,11 +255,11 @@ SQL
 				on_error_stop => 0, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 			my ($took) = $output =~ /^Time: ([\d.]+) ms/m;
 			my $cancelled = defined $took && $error =~ /ERROR:  57014: /;
-			# Near its whole length a call may end before the time-out.
-			# psql goes on after an ERROR. That the connection was lost says its status alone.
+			# Near its whole duration a call may end before the timeout. psql goes on after an
+			# ERROR. Only its status shows that the connection was lost.
 			$other_errors .= $error
 				if ($status != 0 || $error =~ /ERROR|FATAL|PANIC/) && !$cancelled;
-			# Other tests run beside this one: the time for which no processor was free does not count.
+			# Other tests run in parallel: time without a free processor does not count.
 			my ($at_end) = $output =~ /^\d+ (\d+) \d+$/m;
 			my ($at_timeout) = -s $file ? slurp_file($file) =~ /^\d+ (\d+) / : ();
 			my $waited = defined $at_end && defined $at_timeout ? ($at_end - $at_timeout) / 1e9 : 0;

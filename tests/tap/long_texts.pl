@@ -1,6 +1,6 @@
-# Texts of any length: a text repeated many times has the features of the text, so with uniform
-# weights it has the same fingerprint. With `soak` in PG_TEST_EXTRA, texts up to the longest that
-# PostgreSQL can hold.
+# Texts of any length. A text repeated many times has the features of the text, so with uniform
+# weights it has the same fingerprint. With `soak` in PG_TEST_EXTRA, texts are up to the longest
+# that PostgreSQL can hold.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -16,7 +16,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 
 my %once = (
 	English => 'The quick brown fox jumps over the lazy dog. ',
-	# A run of Han characters is cut into words stretch by stretch. The Latin word ends the run.
+	# A run of Han characters is segmented in stretches. The Latin word ends the run.
 	Chinese => '我们在北京大学的图书馆里学习数据库系统。Linux ',
 	mixed => 'PostgreSQL 是一个开源数据库, ok? 👍🏽 ');
 for my $megabytes ($soak ? (20, 200, 1023) : 20)
@@ -35,7 +35,7 @@ for my $megabytes ($soak ? (20, 200, 1023) : 20)
 	}
 }
 
-# A result that no value can hold: NFKC turns these 3 bytes into 33.
+# A result too long for any value: NFKC turns these 3 bytes into 33.
 if ($soak)
 {
 	my ($status, $output, $error) = $node->psql('postgres', <<'SQL');

@@ -1,6 +1,6 @@
-# docs/memories.md and docs/memories-loading.md with many workers at once: of near texts one is
-# stored, everybody gets its id, also who was refused by one that was committed a moment ago, and
-# rows that are deleted make room.
+# docs/memories.md and docs/memories-loading.md with many concurrent workers. Of several near texts
+# one is stored, and every call returns its id, even if the row that conflicts was committed only a
+# moment ago. Deleted rows make room for near texts.
 use strict;
 use warnings;
 use FindBin;
@@ -19,8 +19,7 @@ $node->safe_psql('page', 'CREATE EXTENSION pg_simhash');
 runs($node, 'page', $_, 'the page') for @blocks;
 $node->safe_psql('page', 'TRUNCATE memory');
 
-# A writer waits for one who has not committed, and then gets the id that he could not see when he
-# began.
+# A writer waits for an uncommitted one, and then gets the id that its own snapshot did not show.
 my $first = $node->background_psql('page', on_error_stop => 0);
 my $second = $node->background_psql('page');
 
@@ -40,14 +39,14 @@ $first->query_safe('COMMIT');
 my $answer = $second->query_safe('SELECT 1');
 like($answer, qr/^\Q${\ ($stored =~ s{t$}{f}r)}\E$/m, 'and gets the id of the first');
 
-# He who rolls back has stored nothing.
+# After a rollback nothing is stored.
 $first->query_safe('BEGIN');
 $first->query_safe(q{SELECT * FROM remember(1, 'eight nine ten eleven twelve thirteen fourteen')});
 second_waits('eight nine ten eleven, twelve thirteen fourteen');
 $first->query_safe('ROLLBACK');
 like($second->query_safe('SELECT 1'), qr/^\d+\|t$/m, 'and stores it himself');
 
-# Whose snapshot must not change is told so.
+# A transaction whose snapshot cannot change gets an error.
 $first->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $first->query_safe('SELECT count(*) FROM memory');
 $second->query_safe(q{SELECT remember(1, 'red orange yellow green blue indigo violet')});
@@ -58,7 +57,7 @@ is($node->safe_psql('page', q{SELECT count(*) FROM memory WHERE body ~ 'indigo'}
 	'nothing is stored twice');
 like(slurp_file($node->logfile), qr/could not serialize access/, 'a repeatable reader is told');
 
-# Eight workers with texts of twenty kinds, twenty words each; one may be another. Some delete.
+# Eight workers with texts of twenty kinds, twenty words each, one of which may differ. Some delete.
 $node->safe_psql('page', <<'SQL');
 TRUNCATE memory;
 CREATE TABLE got (id bigint, is_new boolean, kind int, at timestamptz DEFAULT clock_timestamp());
@@ -95,8 +94,8 @@ SELECT (SELECT count(*) FROM (SELECT id FROM got WHERE is_new GROUP BY id HAVING
   (SELECT count(*) FROM (SELECT id FROM got GROUP BY id HAVING count(DISTINCT kind) > 1) x);
 SQL
 
-# Several texts in a transaction, in any order, by loaders who take a lock first, while others store
-# one at a time: nobody waits in a circle.
+# Loaders that first take a lock store several texts in a transaction, in any order, while others
+# store one at a time. There are no deadlocks.
 $node->safe_psql('page', 'TRUNCATE memory');
 my $batch = "$PostgreSQL::Test::Utils::tmp_check/batch.sql";
 append_to_file($batch, <<'SQL');

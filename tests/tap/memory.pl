@@ -1,7 +1,7 @@
-# If the system refuses memory, that is an ERROR 53200. Every function that takes a user's data is
-# called while the address space is limited to a little more than the backend has. Each call ends
-# with its right answer or with that error, and the same backend gives the right answer when the
-# limit is gone.
+# If the system refuses memory, the result is an ERROR 53200. Every function that takes a user's
+# data is called while the address space is limited to a little more than the backend has. Each call
+# ends with its right answer or with that error, and the same backend gives the right answer once
+# the limit is lifted.
 use strict;
 use warnings;
 use FindBin;
@@ -12,11 +12,12 @@ use Test::More;
 
 plan skip_all => 'no prlimit here' if system('prlimit --version >/dev/null 2>&1') != 0;
 
-# Capturing a stack takes memory and locks: an error about missing memory must not begin with that.
+# Capturing a backtrace takes memory and locks: an error about missing memory must not capture one
+# first.
 $ENV{RUST_BACKTRACE} = 1;
-# The library is not preloaded: then the dictionary would be loaded already, and failures to load it
-# would not show. Scans are not synchronised: after a scan that ended early the next one would begin
-# where it stopped, and see the rows in another order.
+# The library is not preloaded: otherwise the dictionary would already be loaded, and failures to
+# load it would not show. Scans are not synchronised: after a scan that ended early the next one
+# would begin where it stopped, and see the rows in another order.
 my $node = new_node('main',
 	"fsync = off\njit = off\nrestart_after_crash = on\nsynchronize_seqscans = off");
 my $million = soak() ? 1_000_000 : 100_000;
@@ -125,7 +126,7 @@ ROLLBACK;
 SCRIPT
 	for my $limit (@limits)
 	{
-		# Each call has a new backend, which has no freed memory yet that it could use again.
+		# Each call has a new backend, without freed memory that it could reuse.
 		$script .= <<"SCRIPT";
 \\c -
 SET max_parallel_workers_per_gather = 0;
@@ -146,7 +147,7 @@ SELECT CASE pg_backend_pid() WHEN :pid THEN 'alive' END;
 SCRIPT
 		$script =~ s/int\($limit \* 1024\)/int($limit * 1024)/e;
 	}
-	# The script is a file, because a psql that has lost its server reads no more input.
+	# The script is a file, because a psql that has lost its server reads no further input.
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/memory.sql";
 	PostgreSQL::Test::Utils::append_to_file($file, $script);
 	my ($status, $output, $errors) = $node->psql('postgres', "\\i $file",
@@ -171,8 +172,7 @@ SCRIPT
 			. substr(join('', @wrong), 0, 2000) . substr($errors, -1500));
 	$node->poll_query_until('postgres', 'SELECT true', 't') if $status != 0;
 }
-# One filter of 12 MB for each group: HashAgg knows how large they are and takes the groups in
-# turns.
+# One filter of 12 MB for each group: HashAgg knows their size and processes the groups in batches.
 {
 	my $groups = 'SELECT count(*) FROM (SELECT DISTINCT md5(filter::bytea) FROM (
   SELECT bloom_agg(body, 10000000) AS filter FROM many WHERE id <= 4000 GROUP BY id % 40) f) d';

@@ -1,4 +1,4 @@
-# Every method compared with a computation of this test's own: sets, hashes and sums in Perl, or all
+# Every method against a computation of this test's own: sets, hashes and sums in Perl, or all
 # pairs.
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ srand(4);
 
 # A word of letters: a digit would end a token.
 sub word { return 'w' . (shift() =~ tr/0-9/a-j/r) }
-# Texts of few words, so that many shingles are shared.
+# Texts of few different words, so that many shingles are shared.
 my @texts = map {
 	join ' ', map { word(int(rand 30)) } 1 .. 3 + int(rand 40)
 } 1 .. 300;
@@ -76,7 +76,7 @@ SQL
 }
 cmp_ok($squares, '<', 1.1 * $expected,
 	"the error of jaccard over $pairs pairs is that of independent permutations, or less");
-# Pairs share texts, so they are not independent: the mean may be off by more than its standard
+# Pairs share texts, so they are not independent: the mean may deviate by more than its standard
 # error.
 cmp_ok(abs($bias / $pairs), '<', 0.01, 'jaccard is unbiased');
 is(value('SELECT count(*) FROM texts WHERE jaccard(minhash(body), minhash(body)) <> 1'),
@@ -87,7 +87,7 @@ SELECT count(*) FROM texts WHERE minhash(body, 128, '{"shingle": 1}') <> minhash
   '{"shingle": 1}')
 SQL
 
-# Banding: pairs of sets with 40 words in common and 100 in all, s = 0.4.
+# Banding: pairs of sets with 40 words in common and 100 in total, s = 0.4.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE banded AS SELECT i,
   minhash((SELECT string_agg(translate('x' || i || 'y' || w, '0123456789', 'abcdefghij'), ' ')
@@ -131,7 +131,7 @@ SELECT count(*) FROM banded q, LATERAL (SELECT 1 FROM banded t WHERE t.a && q.b 
 SQL
 	'with default options index and operator agree');
 
-# Sets that are spread over rows: by the definition, of the hashes of all distinct shingles.
+# Sets that are spread over rows: by the definition, over the hashes of all distinct shingles.
 sub mixed
 {
 	use integer;
@@ -140,7 +140,7 @@ sub mixed
 	$x = (($x ^ $x >> 13) * 0xc2b2ae35) & 0xffffffff;
 	return $x ^ $x >> 16;
 }
-# The components, at most 128, of a set of hashes in hexadecimal digits.
+# The components, at most 128, for a set of hashes in hexadecimal.
 sub components
 {
 	my ($components, @hashes) = @_;
@@ -261,7 +261,7 @@ SELECT (SELECT bloom_union(f)
   = (SELECT bloom_agg(body, 1000, 0.01) FROM texts)::bytea
 SQL
 
-# dedup_texts compared with all pairs, with fingerprints taken from the database
+# dedup_texts against all pairs, with fingerprints from the database
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE dups AS SELECT row_number() OVER (ORDER BY id, n) AS id,
     CASE n WHEN 0 THEN body WHEN 1 THEN body
@@ -392,7 +392,7 @@ SET max_parallel_workers_per_gather = 0;
 SELECT simhash_train_agg(body, '{}') FROM wide
 SQL
 like($error, qr/simhash.work_mem/, 'the aggregate says when it needs more memory');
-# Training and dedup_texts hold one text at a time: there are forty of 10 MB, stored compressed.
+# Training and dedup_texts hold one text at a time. The forty texts of 10 MB are stored compressed.
 SKIP:
 {
 	skip 'memory is read from /proc', 1 unless -r '/proc/self/status';
@@ -466,7 +466,7 @@ SELECT count(*) FROM texts a, texts b WHERE a.id < 60 AND b.id < 60
 SQL
 	'imatch is equal where the terms in the band are');
 
-# Which distance to use, compared with counting in SQL
+# The choice of a distance, against counts in SQL
 is(value(<<'SQL'), '0', 'simhash_evaluate counts as SQL does');
 SET search_path = public, other;
 CREATE TABLE pairs AS

@@ -1,6 +1,6 @@
 # With old_snapshot_threshold (up to PostgreSQL 16) vacuum may remove rows that an old snapshot
-# sees. A scan with that snapshot then ends with an error, as with PostgreSQL's own access methods,
-# and never silently returns fewer rows.
+# sees. A scan with that snapshot then fails, as in PostgreSQL's own access methods, and never
+# silently returns fewer rows.
 use strict;
 use warnings;
 use FindBin;
@@ -22,8 +22,8 @@ CREATE INDEX t_fp ON t USING simhash (fp);
 CREATE INDEX t_wide ON t USING simhash (wide);
 SQL
 
-# What another session does between the taking of the old snapshot and its use. PostgreSQL records
-# the minutes in which snapshots are taken, so some are taken in the meantime.
+# The statements of another session between taking the old snapshot and using it. PostgreSQL records
+# the minutes in which snapshots are taken, so the session takes some in the meantime.
 (my $other = $node->connstr('postgres')) =~ s/'/''/g;
 my $meanwhile = <<"SQL";
 SELECT dblink_exec('$other', 'DELETE FROM t WHERE id % 2 = 0');

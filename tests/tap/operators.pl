@@ -1,6 +1,6 @@
-# Other ways to use an index than one distance: =, ~=, several conditions at once, NULLs, BitmapAnd,
-# nested loops, cursors, prepared statements and the operator classes of balls. All are compared
-# with sequential scans.
+# Uses of an index beyond one distance: =, ~=, several conditions at once, NULLs, BitmapAnd, nested
+# loops, cursors, prepared statements and the operator classes of balls. All are compared with
+# sequential scans.
 use strict;
 use warnings;
 use FindBin;
@@ -39,7 +39,7 @@ BEGIN
 END \$\$;
 SQL
 
-# Tests that a condition on t gives the rows that another wording of it gives to a sequential scan.
+# Tests that a condition on t selects the same rows as another wording of it in a sequential scan.
 sub condition_agrees
 {
 	my ($index, $condition, $reference, $name, %options) = @_;
@@ -67,7 +67,7 @@ sub types_conditions
 	my ($col, $near, $width) = @_;
 	my ($a, $b) = (value($col, 1236), value($col, 1231));
 	my $index = "t_$col";
-	# The reference uses IS NOT DISTINCT FROM in place of =, because no index serves it.
+	# The reference uses IS NOT DISTINCT FROM in place of =, because no index supports it.
 	condition_agrees($index, "$col = $a", "$col IS NOT DISTINCT FROM $a", "$col =");
 	condition_agrees($index, "$a = $col", "$col IS NOT DISTINCT FROM $a", "$col = mirrored");
 	condition_agrees($index, "$col ~= $a", "hamming($col, $a) <= $near", "$col ~=", least => 2);
@@ -95,7 +95,7 @@ sub types_conditions
 	condition_agrees($index, "$col IS NOT NULL", "($col IS NOT NULL) IS TRUE", "$col IS NOT NULL");
 	condition_agrees($index, "$col IS NULL AND $col ~= $a", "id < 0", "$col NULL and near",
 		least => 0);
-	# Order under a condition: the nearest rows of those in a ball around another point.
+	# An order with a condition: the nearest rows of those in a ball around another point.
 	answer_is($node, <<"SQL", 't', "$col: order under a condition");
 SELECT test.by('index', '$index', \$q\$
     SELECT array_agg(d)::text FROM (SELECT $col <~> $a AS d FROM t
@@ -119,7 +119,7 @@ SQL
 		"hamming(fp64, $a) <= 22 AND grp + 0 BETWEEN 30 AND 36", 'BitmapAnd', kinds => ['bitmap']);
 }
 
-# Joins look up every outer row by a rescan of the inner index scan.
+# Joins search for every outer row by a rescan of the inner index scan.
 sub rescans
 {
 	for my $column ([ 'fp64', 4 ], [ 'fp128', 9 ], [ 'h', 3 ])
@@ -161,7 +161,7 @@ SQL
 }
 
 # A cursor that is read in pieces, while its own transaction adds rows that split pages, returns the
-# rows that were there when it was opened, once each.
+# rows that existed when it was opened, once each.
 sub cursors
 {
 	my ($kind, $select, $hold) = @_;
@@ -194,7 +194,7 @@ sub balls
 	my ($a, $wide) = (value('fp64', 1236), value('fp128', 1236));
 	condition_agrees('t_ball64', "hamming_ball(fp64, 5) ~= hamming_ball($a, 5)",
 		"hamming(fp64, $a) <= 5", 'balls of one radius', least => 2);
-	# Each ball must hold the other's centre: the smaller radius decides.
+	# Each ball must contain the other's centre, so the smaller radius counts.
 	condition_agrees('t_ball64', "hamming_ball(fp64, 5) ~= hamming_ball($a, 9)",
 		"hamming(fp64, $a) <= 5", 'balls asked for by a larger one', least => 2);
 	condition_agrees('t_ball64', "hamming_ball(fp64, 5) ~= hamming_ball($a, 2)",
@@ -207,7 +207,7 @@ sub balls
 		'balls that are NULL');
 }
 
-# A generic plan takes any radius and any centre, also NULL.
+# A generic plan accepts any radius and any centre, including NULL.
 sub prepared
 {
 	my $a = value('fp64', 1236);

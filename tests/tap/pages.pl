@@ -1,7 +1,8 @@
 # The documentation: its examples run as they stand and give the output that the page shows, and the
-# reference names every function. (recipes.pl has docs/recipes.md and docs/delete-by-plan.md,
-# scale_out.pl docs/scale-out.md and docs/scale-out-writers.md, citus.pl docs/citus.md, memories.pl
-# docs/memories.md and docs/memories-loading.md, and the Python tests run docs/portable.md.)
+# reference names every function. (Other tests run some pages: recipes.pl docs/recipes.md and
+# docs/delete-by-plan.md, scale_out.pl docs/scale-out.md and docs/scale-out-writers.md, citus.pl
+# docs/citus.md, memories.pl docs/memories.md and docs/memories-loading.md, and the Python tests
+# docs/portable.md.)
 use strict;
 use warnings;
 use File::Basename;
@@ -16,7 +17,7 @@ my $top = "$FindBin::Bin/../..";
 my $docs = "$top/docs";
 my $node = new_node('main', '');
 
-# Methods: each page in a database of its own, with a table doc of some hundred texts.
+# Methods: each page in its own database, with a table doc of some hundred texts.
 $node->safe_psql('postgres', 'CREATE DATABASE texts');
 $node->safe_psql('texts', 'CREATE EXTENSION pg_simhash;' . slurp_file("$FindBin::Bin/compare.sql"));
 $node->safe_psql('texts', <<'SQL');
@@ -39,8 +40,8 @@ for my $page (sort glob "$docs/methods/*.md")
 	runs($node, $name, $_, $name) for @blocks;
 }
 
-# The README, from its first block to its last in one database. The other pages begin with what its
-# first two blocks make, and with the tables that an example takes for granted.
+# The README, from its first block to its last in one database. The other pages start from the
+# results of its first two blocks and from the tables that their examples assume.
 sub run_example
 {
 	my ($database, $block, $name) = @_;
@@ -71,7 +72,7 @@ for my $page (sort glob "$docs/*.md")
 	run_example("begun_$name", $_, $name) for @blocks;
 }
 
-# docs/moderation.md: a post in progress when its entry is made is held, and so is one that comes
+# docs/moderation.md: a post is held if it is in progress when its entry is made, or is inserted
 # while the entry is being made.
 SKIP:
 {
@@ -99,8 +100,8 @@ SKIP:
 		'2|2', 'and both posts are held');
 }
 
-# The pages have a line for each argument of the triggers, with each of its words, and no others:
-# what the HINT about an unknown argument lists.
+# The pages have a line for each argument of the triggers, with each of its words, and no others.
+# The HINT about an unknown argument has the list.
 for (['simhash_dedup', 'trigger.md'], ['simhash_cluster', 'groups.md'])
 {
 	my ($function, $page) = @$_;
@@ -125,8 +126,8 @@ SQL
 	}
 }
 
-# The reference names every function that somebody may call: all but those that stand behind a
-# type, an operator, an aggregate, a cast, an operator class, an estimator or the handler.
+# The reference names every function that users may call: all but those that implement a type, an
+# operator, an aggregate, a cast, an operator class, an estimator or the handler.
 my $reference = slurp_file("$docs/reference.md");
 my @functions = split /\n/, $node->safe_psql('begun', <<'SQL');
 SELECT DISTINCT p.proname FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid

@@ -35,7 +35,7 @@ SQL
 for my $name (sort keys %queries)
 {
 	my $query = $queries{$name};
-	# The planner chooses this itself, because of the functions' costs.
+	# The planner chooses workers itself, because of the functions' costs.
 	my $plan = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query");
 	like($plan, qr/Workers Launched: [1-9]/, "$name: workers are launched") or diag($plan);
 	my $parallel = $node->safe_psql('postgres', $query);

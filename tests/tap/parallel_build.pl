@@ -1,6 +1,6 @@
-# Index builds with parallel workers make the same index as builds without, in every form of CREATE
-# INDEX and REINDEX: the same rows in each table, on about as many pages. Also what a crash leaves
-# of pages that workers wrote, errors, cancellation, a worker that ends, and cases without workers.
+# Index builds with parallel workers make the same index as serial builds, in every form of CREATE
+# INDEX and REINDEX: the same rows in each table, on about as many pages. Also crashes after a
+# build, errors, cancellation, workers that end, and builds without workers.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +17,7 @@ max_worker_processes = 8
 max_parallel_workers = 8
 max_parallel_maintenance_workers = 4
 CONF
-# The table's option parallel_workers decides on workers, however small the table is.
+# The table's option parallel_workers determines the workers, however small the table is.
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION pageinspect;
 CREATE UNLOGGED TABLE t (id integer, body text, fp64 fingerprint64, fp128 fingerprint128);
@@ -50,7 +50,7 @@ SQL
 
 sub value { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 
-# The messages of a statement that runs with this number of workers in the tables' option.
+# The messages of a statement that runs with this number of workers in the option of the tables.
 sub run_with
 {
 	my ($workers, $statement) = @_;
@@ -78,8 +78,8 @@ sub size_of
 }
 
 # Builds without workers, with one and with three. index_is_clean compares each table with the heap,
-# row by row. A table that several processes write has a leaf more for each but one, and may have
-# other inner pages.
+# row by row. A table that several processes write has one more leaf for each process beyond the
+# first, and may have other inner pages.
 sub same_index
 {
 	my ($definition, $name, $settings) = @_;
@@ -168,7 +168,7 @@ SQL
 	value('DROP TABLE p');
 }
 
-# Rows come and go while the index is built.
+# Rows are inserted and deleted while the index is built.
 sub concurrently
 {
 	value(<<'SQL');
@@ -206,7 +206,7 @@ SQL
 	}
 }
 
-# What another session sees of a build that takes seconds: its workers and its progress. While two
+# A build that takes seconds as another session sees it: its workers and its progress. While two
 # workers run, a function may be called.
 sub seen_from_outside
 {
@@ -268,7 +268,7 @@ SET statement_timeout = '500ms';
 CREATE INDEX s ON few USING simhash (slow(fp64, 0.01))
 SQL
 	no_trace('cancelled');
-	# The leader is done long before its workers are.
+	# The leader finishes long before its workers.
 	like(run_with(2, <<'SQL'), qr/ERROR:  57014/, 'a leader that waits can be cancelled');
 SET statement_timeout = '1s';
 CREATE INDEX s ON few USING simhash (slow(fp64, 0.05, 'only worker'))
@@ -312,8 +312,8 @@ SQL
 	index_is_clean($node, $_, "$_: the structure is sound") for qw(i j k l m);
 }
 
-# A server that crashes after a build has all that workers wrote: from the log, or without one,
-# since a table that was made in the same transaction needs none.
+# After a crash the index has all that workers wrote: from the WAL, or without it where the table
+# was created in the same transaction and needs none.
 sub crashes
 {
 	my $other = new_node('crash', <<'CONF');

@@ -12,8 +12,8 @@ use Test::More;
 my $seconds = soak() ? 60 : 6;
 my $primary = new_node('primary', replay_settings(), allows_streaming => 1);
 my $base = seed();
-# A text is words of its own, and a passage of 4 to 33 words of one of 400 sources. Words are few,
-# so that shorter runs are shared by chance. Half of the sources are Chinese.
+# A text has words of its own and a passage of 4 to 33 words of one of 400 sources. There are few
+# different words, so that shorter runs are shared by chance. Half of the sources are Chinese.
 $primary->safe_psql('postgres', <<"SQL");
 CREATE FUNCTION test.word(a bigint, b bigint) RETURNS text LANGUAGE sql IMMUTABLE AS \$\$
   SELECT CASE WHEN a % 2 = 0 THEN 'w' || repeat('x', h % 60) || ' ' ELSE chr(19968 + h % 60) END
@@ -57,7 +57,7 @@ BEGIN
 END \$\$;
 SQL
 my $standby = new_standby($primary);
-# These builds reach the standby while it runs.
+# These builds are replayed while the standby runs.
 $primary->safe_psql('postgres', <<'SQL');
 CREATE INDEX t_p ON t USING simhash (body text_passage_ops) WITH (words = 12, recent = 16);
 CREATE INDEX t_scope ON t USING simhash (tenant, body text_passage_ops) WITH (words = 5);
@@ -86,7 +86,8 @@ SELECT 1 / (1 - test.passages_differ('t_scope', 3, 5, :a));
 COMMIT;
 SQL
 
-# The index finds what a scan finds, and whole tables are every pair of a join without an index.
+# The index finds the rows of a scan, and whole-table calls find every pair of a join without an
+# index.
 sub is_sound
 {
 	my ($node, $name) = @_;

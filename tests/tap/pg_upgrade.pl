@@ -1,5 +1,5 @@
 # pg_upgrade from an older version of PostgreSQL, with copied and with linked files: indexes,
-# constraints, triggers, groups and models go on working, and no index is built anew.
+# constraints, triggers, groups and models go on working, and no index is rebuilt.
 # SIMHASH_OLD_SERVER is the directory above bin and lib of a server with the extension.
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $old_server = $ENV{SIMHASH_OLD_SERVER};
 plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: scripts/run matrix'
 	if !$old_server;
 
-# What later versions have beside that.
+# Further objects, of later versions of the extension.
 my $more = <<'SQL';
 SELECT simhash_dictionary('names', '{"new york", "los angeles"}');
 CREATE TABLE tenants (id bigint PRIMARY KEY, tenant integer, word text, fp fingerprint64,
@@ -74,13 +74,14 @@ for my $mode ('', '--link')
 	my $before = $old->safe_psql('postgres', $files);
 
 	my $new = PostgreSQL::Test::Cluster->new("new_$suffix");
-	# Releases of November 2026 (15.20) keep an option at every column that earlier ones of later
-	# versions (18.6) refuse, so that PostgreSQL cannot upgrade any table.
+	# Releases of November 2026 (such as 15.20) store an option on every column. Releases of later
+	# versions before that month (such as 18.6) refuse it, so that PostgreSQL cannot upgrade any
+	# table.
 	$old->safe_psql('postgres', q{UPDATE pg_attribute SET attoptions = NULL
 		WHERE attoptions::text LIKE '%pg_attver%'})
 	  if slurp_file($new->config_data('--bindir') . '/postgres') !~ /pg_attver/;
 	$old->stop;
-	# From 18 on pages have checksums unless told otherwise.
+	# From 18 on pages have checksums by default.
 	my @plain = $new->pg_version >= 18 ? '--no-data-checksums' : ();
 	$new->init(extra => [ '--encoding=UTF8', '--locale=C', @plain ]);
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;

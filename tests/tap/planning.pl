@@ -1,5 +1,5 @@
 # Planning over partitions: it waits for no lock on a pruned partition, a timeout takes effect at
-# once, and the time for planning grows only with the partitions that are left.
+# once, and planning time grows only with the remaining partitions.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ SELECT count(*) FROM p
   WHERE k = 5 AND (hamming(fp, '0000000000000004') <= 3 OR hamming(fp, 'ffffffffffffffff') = 2)
 SQL
 
-# Another session holds a lock on a partition that the query does not need.
+# Another session locks a partition that the query does not need.
 for my $name (sort keys %indexes)
 {
 	$node->safe_psql('postgres', $indexes{$name}) if $indexes{$name};
@@ -69,7 +69,7 @@ SQL
 	$holder->quit;
 }
 
-# The least of some times for planning, in microseconds, in a session that has planned the query
+# The least of several planning times, in microseconds, in a session that has planned the query
 # before.
 sub planning
 {
@@ -81,7 +81,7 @@ sub planning
 	return (sort { $a <=> $b } map { 1000 * $_ } @times)[0];
 }
 
-# How many times longer planning takes with the rewrite than without: four conditions over 300
+# How many times as long planning takes with the rewrite as without: four conditions over 300
 # partitions without an index.
 my $ors = join ' OR ', map { "hamming(fp, '000000000000000$_') <= 3" } 1 .. 4;
 my $with = planning($ors, 4);

@@ -1,6 +1,6 @@
-# A pool of idle connections wakes up after the table was emptied, vacuumed and filled again. The
-# blocks of the index that they remember now belong to other block tables. All connections insert at
-# once, and nobody may wait for ever.
+# Idle connections of a pool run again after the table was emptied, vacuumed and filled again. The
+# index blocks that they remember now belong to other block tables. All connections insert at once,
+# and none may wait for ever.
 use strict;
 use warnings;
 use FindBin;
@@ -24,7 +24,7 @@ SELECT ('x' || substr(md5(random()::text), 1, 16))::bit(64)::bigint::fingerprint
 SQL
 }
 
-# Sends statements to a psql that stays connected, and ends them with a line in its output file.
+# Sends statements to a psql that stays connected. A line in its output file marks their end.
 my $marks = 0;
 sub send_statements
 {
@@ -40,7 +40,8 @@ sub is_done
 	return -e $session->{output} && slurp_file($session->{output}) =~ /^$session->{mark}$/m;
 }
 
-# Waits until all sessions are done; false if they are not within this number of seconds.
+# Waits until all sessions have finished. Returns false if they have not within this number of
+# seconds.
 sub wait_for_all
 {
 	my ($sessions, $seconds) = @_;
@@ -91,7 +92,7 @@ SQL
 }
 if ($hung)
 {
-	# Nothing else ends such a backend.
+	# Only this ends such a backend.
 	$node->stop('immediate');
 	done_testing();
 	exit;

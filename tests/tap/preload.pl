@@ -1,4 +1,4 @@
-# The Chinese dictionary: the answers are the same whether the postmaster loads it or a backend. If
+# The Chinese dictionary: answers do not depend on whether the postmaster or a backend loads it. If
 # it is preloaded, a new backend has it at once. A text without Han characters does not load it.
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 
-# The least of some times, in milliseconds, that a new backend needs for an expression.
+# The least of several times, in milliseconds, that a new backend takes for an expression.
 sub first_call
 {
 	my ($expression) = @_;

@@ -1,7 +1,7 @@
-# An index never changes what a role may do. The extension is in a schema of its own, on which one
-# role has USAGE and another has not. Both use what others made for them (views, functions,
-# policies, triggers) over a table with indexes, with the rewrite on and off, and over the same
-# table without an index. They get the same rows, or the same error.
+# An index never changes the privileges that a role needs. The extension is in its own schema, on
+# which one role has USAGE and another does not. Both use objects that others made for them (views,
+# functions, policies, triggers) over a table with indexes, with the rewrite on and off, and over
+# the same table without an index. They get the same rows, or the same error.
 use strict;
 use warnings;
 use FindBin;
@@ -22,7 +22,7 @@ my @schemas = ('indexed', 'bare');
 my @q = ("'0000000000000000'", "'00000000000000ff'");
 my $wide = "'" . '0' x 32 . "'";
 
-# What a view may ask: the extension's names with their schema, as for any other object.
+# Conditions for views. They qualify the extension's names, as for any other object.
 my %conditions = (
 	at_most => "home.hamming(fp, $q[0]) <= 6",
 	less => "home.hamming($q[0], fp) < 6",
@@ -154,8 +154,8 @@ GRANT UPDATE, DELETE ON $schema.t TO PUBLIC;
 SQL
 }
 
-# Queries over either schema. Those that name the extension's functions need USAGE on its schema,
-# with an index or without.
+# Queries over either schema. With or without an index, those that name the extension's functions
+# need USAGE on its schema.
 for my $name (sort keys %conditions)
 {
 	push @queries, map { "SELECT id FROM %s.${_}_$name" } 'v', 'b', 'p', 'o',
@@ -195,7 +195,7 @@ my ($status, undef, $error) = $node->psql('postgres', $script, on_error_stop => 
 is($status, 0, 'tables, views, functions and policies') or BAIL_OUT($error);
 $node->safe_psql('postgres', 'VACUUM ANALYZE');
 
-# Runs all queries as one role in each of the three ways. Returns how many were allowed.
+# Runs all queries as one role in each of the three ways. Returns how many succeeded.
 sub same_for
 {
 	my ($role, $name, @settings) = @_;
@@ -248,8 +248,8 @@ cmp_ok(same_for('stranger', 'without USAGE'), '>', @queries * 0.6,
 	'without USAGE what others made is allowed');
 same_for('maker', 'the owner');
 
-# A role that may call the functions in its query needs no right to those that the planner puts in
-# their place.
+# A role that may call the functions in its query needs no privilege on those that the planner
+# substitutes.
 $node->safe_psql('postgres', <<'SQL');
 DO $$
 DECLARE helper regprocedure;
@@ -273,8 +273,8 @@ BEGIN
 END $$
 SQL
 # For an index scan PostgreSQL itself, with any access method, turns `ball @> fp` into `fp <@ ball`,
-# whose function its executor may then not call. A bitmap scan looks at the condition as it was
-# written.
+# whose function its executor may then be forbidden to call. A bitmap scan uses the condition as it
+# was written.
 my $contains = "SET SESSION AUTHORIZATION user_of_schema; SET enable_seqscan = off; "
   . 'SET enable_bitmapscan = %s; SET enable_indexscan = %s; '
   . 'SELECT count(*) FROM indexed.v_contains';

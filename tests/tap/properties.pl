@@ -1,4 +1,4 @@
-# Every way of scanning an index gives what a sequential scan gives: for random, clustered and
+# Every kind of index scan returns the rows of a sequential scan: for random, clustered and
 # degenerate tables of each type, built and grown, with several numbers of blocks and fill factors,
 # at every distance.
 use strict;
@@ -11,7 +11,7 @@ use Test::More;
 
 my $node = new_node('main', "shared_buffers = 64MB\nautovacuum = off");
 
-# The high and the low 64 bits of row i. A 64-bit fingerprint has the high ones.
+# The high and the low 64 bits of row i. A 64-bit fingerprint has only the high ones.
 my %kinds = (
 	random => [ q{test.number(s || i)}, q{test.number(s || 'low' || i)} ],
 	clusters => [ q{test.number(s || i % 20) # test.flips(s || i, i % 9)},
@@ -58,7 +58,7 @@ sub create_indexes
 		map { "CREATE INDEX t_$_->[0] ON t USING simhash ($_->[2])$options;\n" } @columns);
 }
 
-# How a table of some rows is made.
+# The ways to create a table with a number of rows.
 my %ways = (
 	built => sub {
 		my ($kind, $rows, $seed, @options) = @_;
@@ -68,8 +68,8 @@ my %ways = (
 		my ($kind, $rows, $seed, @options) = @_;
 		return create_indexes(@options) . insert_rows($kind, 1, $rows, $seed);
 	},
-	# Built with half of the rows, then grown, thinned out, vacuumed and grown again, so that removed
-	# pages come back into use.
+	# Built with half of the rows, then grown, thinned out, vacuumed and grown again, so that freed
+	# pages are reused.
 	mixed => sub {
 		my ($kind, $rows, $seed, @options) = @_;
 		my $half = int($rows / 2);
@@ -80,7 +80,7 @@ my %ways = (
 			. insert_rows($kind, $rows + 1, $rows + $half, $seed);
 	});
 
-# Some distances, or all: always both ends and the published thresholds.
+# Some distances, or all. Both ends and the published thresholds are always included.
 sub distances
 {
 	my ($width, $count) = @_;
@@ -135,7 +135,7 @@ seed();
 check('random', $_->[0], $_->[1], 0, 0, 2, 9, 1, 1000)
 	for [ built => 0 ], [ grown => 0 ], [ grown => 1 ],
 	[ built => 3 ], [ grown => 600 ], [ built => 583 ];
-# Every kind, with ways, numbers of blocks and fill factors taken in turn.
+# Every kind of data, with ways, numbers of blocks and fill factors in turn.
 my @blocks = (0, 2, 3, 5, 8, 1, 16, 0, 4);
 my @fills = (0, 100, 50, 70);
 my $turn = 0;

@@ -1,6 +1,6 @@
 # Every recipe of docs/recipes.md and docs/delete-by-plan.md, and the one for many tables of
-# docs/training-data.md, runs as it stands, on real texts, and leaves what it should. Which texts
-# are near is found by comparing each with each.
+# docs/training-data.md, runs as it stands, on real texts, and leaves the right rows. All pairs of
+# near texts are found by comparing each with each.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +15,7 @@ seed();
 my $salt = roll(1_000_000);
 my @corpora = 0 .. 9;
 
-# What a page has before its first heading, and its sections by their headings.
+# The part of a page before its first heading, and its sections by their headings.
 sub sections_of
 {
 	my ($page) = @_;
@@ -25,7 +25,7 @@ my ($introduction, %sections) = sections_of('recipes');
 my (undef, %planned) = sections_of('delete-by-plan');
 my (undef, %training) = sections_of('training-data');
 %sections = (%sections, %planned, 'Across tables' => $training{'Across tables'});
-# Other pages have the statements, and here the ids are checked on real texts.
+# Other pages have these statements. Here the ids are checked on real texts.
 $sections{'Groups that live'} = <<'PAGE';
 ```sql
 ALTER TABLE doc ADD COLUMN story bigint;
@@ -41,7 +41,7 @@ sub rows
 	return map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql($database, $query);
 }
 
-# One test: a query gives just these rows, in any order.
+# One test: a query returns exactly these rows, in any order.
 sub rows_are
 {
 	my ($database, $query, $expected, $name) = @_;
@@ -49,9 +49,9 @@ sub rows_are
 	is(join(' ', @got), join(' ', sort @$expected), $name);
 }
 
-# Package descriptions and verses of two languages; changed texts, of which some are changed again,
-# so that there are chains; copies. The order in the file is not that of the ids, and some rows were
-# updated since. test.near has all pairs of them that are near: no index is asked.
+# Package descriptions and verses of two languages; changed texts, some of which are changed again,
+# to form chains; copies. The order in the file is not that of the ids, and some rows were updated
+# since. test.near has all near pairs, found without an index.
 sub prepare
 {
 	my ($setup) = @_;
@@ -98,9 +98,9 @@ INSERT INTO test.near SELECT b, a, similarity FROM test.near;
 SQL
 }
 
-# Near rows of each row, with their similarity. The length of each row's text.
+# The near rows of each row, with their similarity, and the length of each row's text.
 our (%near, %length);
-# Connected components, sorted: of two rows and more, and all.
+# Connected components, sorted, single rows included.
 my @groups;
 
 sub components
@@ -120,7 +120,7 @@ sub components
 	return map { [ sort { $a <=> $b } @$_ ] } grep { !$seen{$_}++ } values %group;
 }
 
-# What the cover in this order drops, each with the row that is kept for it.
+# The rows that a cover in this order drops, each with the row that is kept for it.
 sub cover
 {
 	my @order = @_;
@@ -142,8 +142,8 @@ sub by_length
 	return cover(sort { $length{$b} <=> $length{$a} || $a <=> $b } keys %length);
 }
 
-# Two tests: of the rows that are left none is near another, and none of those that went is far from
-# all that are left. Counted anew, and not by the cover.
+# Three tests: no two remaining rows are near, every removed row is near a remaining one, and many
+# were removed. Computed from the pairs, not from the cover.
 sub nothing_is_lost
 {
 	my ($database, @ids) = @_;
@@ -196,14 +196,14 @@ sub rows_are_marked
 	my $dropped = by_id();
 	rows_are($database, 'SELECT id, duplicate_of FROM doc',
 		[ map { "$_|" . ($dropped->{$_} // '') } keys %length ], 'each row is marked');
-	# Marks that are not right any more.
+	# Marks that are no longer right.
 	$node->safe_psql($database, 'UPDATE doc SET duplicate_of = id WHERE id % 3 = 0');
 	$node->safe_psql($database, (blocks($sections{Mark}))[1]{sql});
 	rows_are($database, 'SELECT id, duplicate_of FROM doc',
 		[ map { "$_|" . ($dropped->{$_} // '') } keys %length ], 'and so it is after the next time');
 }
 
-# Tables that refer to the rows: one with a unique key, one with partitions, one by two columns.
+# Tables that refer to the rows: with a unique key, with partitions, by two columns, and doc itself.
 my $references = <<'SQL';
 CREATE TABLE comment (id serial PRIMARY KEY, doc bigint NOT NULL REFERENCES doc, of bigint);
 INSERT INTO comment (doc, of) SELECT id, id FROM doc;
@@ -230,7 +230,7 @@ ALTER TABLE doc ADD COLUMN answers bigint REFERENCES doc;
 CREATE INDEX ON doc (answers);
 UPDATE doc SET answers = duplicate FROM plan WHERE id = kept;
 SQL
-# What the procedure refuses to repoint, and what it says. Each has an index, or none.
+# Foreign keys that the procedure refuses to repoint, with its messages.
 my @refused = (
 	[ 'CREATE TABLE x (doc bigint REFERENCES doc)', qr/first create an index on x \(doc\)/ ],
 	[ 'CREATE TABLE x (n bigint PRIMARY KEY REFERENCES doc (code));
@@ -265,7 +265,7 @@ SQL
 		'before anything is done');
 	my ($rc, undef, $err) = $node->psql($database, "BEGIN;\nCALL repoint_and_delete();");
 	like($err, qr/invalid transaction termination/, 'and so does a transaction around it');
-	# One that was repointed by hand, as the page has it, is no obstacle.
+	# A table that was repointed by hand, as the page shows, is no obstacle.
 	my ($update) = $sections{'Delete where other tables refer to the rows'} =~ /(UPDATE att.*?;)/s;
 	$node->safe_psql($database, <<"SQL");
 CREATE TABLE attachment (doc_code bigint REFERENCES doc (code));
@@ -279,7 +279,7 @@ sub references_follow
 {
 	my ($database) = @_;
 	my $dropped = by_length();
-	# It goes on after an interruption.
+	# The procedure goes on after an interruption.
 	is($node->safe_psql($database, 'SELECT count(*) FROM plan WHERE NOT done'), '0',
 		'the whole plan is done');
 	left_is($database, $dropped);
@@ -328,7 +328,7 @@ SQL
 	return { map { $_->[0] => length $_->[1] ? $_->[1] : undef } @nearest };
 }
 
-# At 0.8 here, so the pairs are fewer.
+# This recipe compares at 0.8, so there are fewer pairs.
 sub the_night_removed
 {
 	my ($database) = @_;
@@ -370,7 +370,7 @@ SQL
 		'0', 'a refresh follows the table');
 }
 
-# A pair is a bridge if without it one of its rows is not reached from the other.
+# A pair is a bridge if without it one of its rows cannot be reached from the other.
 sub bridges_are
 {
 	my ($database) = @_;
@@ -396,19 +396,19 @@ sub bridges_are
 	rows_are($database, 'SELECT a, b FROM bridge', \@bridges, 'the bridges are found');
 }
 
-# The ids are there, and follow when all first rows of groups go.
+# The ids are assigned, each that of the group's first row.
 sub groups_live
 {
 	my ($database) = @_;
 	my %rows = map { $_->[0] => $_->[1] } rows($database, 'SELECT id, story FROM doc');
 	my @large = grep { @$_ > 1 } @groups;
 	my @whole = grep { my $first = $_->[0]; @$_ == grep { $rows{$_} eq $first } @$_ } @large;
-	# The fingerprint proposes 99 of 100 pairs.
+	# The fingerprint finds 99 of 100 pairs.
 	cmp_ok(scalar @whole, '>=', 0.95 * @large, 'nearly all groups have the id of their first row');
 	is(scalar(grep { length $rows{ $_->[0] } } grep { @$_ == 1 } @groups), 0, 'single rows have none');
 }
 
-# The rows of all corpora, each table's ids in a million of their own.
+# The rows of all corpora. The ids of each table are in a million of their own.
 sub everything
 {
 	my ($columns) = @_;
@@ -471,9 +471,10 @@ sub pictures_stay
 		'pictures with the most pixels stay, and all blank ones');
 }
 
-# For each recipe: whether it has the plan of 'Make a plan'; what is done first, what comes between
-# its tables and the rest (before), what is to be expected, found by force before it runs, what is
-# done again, and what must hold after it.
+# For each recipe: plan, whether it needs the plan of 'Make a plan'; first, SQL to run first;
+# tables, SQL for tables that refer to the rows; between, checks after the recipe's first block;
+# interrupt, a call to interrupt; before, SQL before the remaining blocks; expect, a computation of
+# the expected rows before these; after, the checks at the end.
 my %recipes = (
 	'Make a plan' => { after => \&plan_is_the_cover },
 	'Delete by the plan' => { plan => 1, after => sub { left_is($_[0], by_length()) } },
@@ -484,7 +485,7 @@ my %recipes = (
 		plan => 1,
 		tables => $references,
 		between => \&strangers_are_refused,
-		# A crash in the middle: a third of the plan is done.
+		# A crash in the middle, in batches of 70.
 		interrupt => 'repoint_and_delete(70)',
 		after => \&references_follow,
 	},
@@ -530,8 +531,8 @@ SQL
 	},
 );
 
-# The page's first block makes the tables, then come the recipes. In one of two blocks that needs
-# something between them the first makes its tables.
+# The page's first block makes the tables; the recipes follow. Where a recipe needs something after
+# its first block, that block makes its tables.
 prepare((blocks($introduction))[0]);
 %length = map { $_->[0] => $_->[1] } rows('prepared', 'SELECT id, length(body) FROM doc');
 $near{ $_->[0] }{ $_->[1] } = $_->[2]
@@ -555,7 +556,7 @@ for my $title (sort keys %sections)
 	$recipe->{between}->($database) if $recipe->{between};
 	if ($recipe->{interrupt})
 	{
-		# The procedure is cancelled between two batches, and its work until then is there.
+		# A batch fails in the middle; earlier batches remain committed.
 		$node->safe_psql($database, <<"SQL");
 CREATE FUNCTION test.stop() RETURNS trigger LANGUAGE plpgsql AS \$\$
 BEGIN

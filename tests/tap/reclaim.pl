@@ -1,7 +1,7 @@
-# Entries of dead rows leave an index before vacuum comes: leaves that updates fill are emptied of
-# older versions, and scans remove what they were told is dead. No snapshot misses a row for that,
-# on the primary, on a standby with feedback and on one without. What is counted here are pages and
-# buffers, with a B-tree beside it.
+# Entries of dead rows leave an index before vacuum runs: leaves that updates fill drop entries of
+# older versions, and scans remove entries whose rows the heap reports as dead. No snapshot misses a
+# row because of that, on the primary, on a standby with feedback and on one without. Sizes and
+# buffers are compared with those before the updates.
 use strict;
 use warnings;
 use FindBin;
@@ -21,7 +21,7 @@ wal_keep_size = 64GB
 CONF
 seed();
 
-# The value of a query in which a text of EXPLAIN's gives a number.
+# The number that a pattern captures from the EXPLAIN output of a query.
 sub explained
 {
 	my ($statement, $pattern, $setup) = @_;
@@ -33,7 +33,7 @@ SQL
 	return $plan =~ $pattern ? $1 : diag($plan) && undef;
 }
 
-# A table with an index of each kind on a value, and another indexed column that updates change.
+# A table with an index of each kind, and another indexed column that updates change.
 sub make
 {
 	my ($name, $persistence) = @_;
@@ -51,7 +51,7 @@ CREATE INDEX ${name}_n ON $name (n);
 SQL
 }
 
-# Every index is sound, and holds what a sequential scan finds.
+# Every index is sound and finds the rows of a sequential scan.
 sub is_right
 {
 	my ($name, $what) = @_;
@@ -99,7 +99,7 @@ SQL
 	is_right('t', 'after 80,000 updates');
 }
 
-# Updates a row so many times.
+# Updates a row this many times.
 sub update_again
 {
 	my ($row, $times) = @_;
@@ -114,7 +114,7 @@ END \$\$
 SQL
 }
 
-# One row, updated 10,000 times: a look-up reads hardly more than a B-tree's.
+# One row, updated 10,000 times: a search reads hardly more buffers than before.
 sub hot_row
 {
 	my $look = q{SELECT id FROM t WHERE hamming(fp, (SELECT fp FROM t WHERE id = 7)) <= 3};
@@ -147,7 +147,8 @@ COMMIT;
 SQL
 }
 
-# Rows that are inserted and deleted, all alike: the first scan looks each up, the second none.
+# Rows that are inserted and deleted, all alike: the first scan fetches each, the second nearly
+# none.
 sub queue
 {
 	make('u', 'UNLOGGED');
@@ -168,7 +169,8 @@ SQL
 	is_right('u', 'after the queue');
 }
 
-# A snapshot from before 4,000 updates of a row, and its deletion, sees the row by an index.
+# A snapshot older than 4,000 updates of a row and its deletion still finds the row through an
+# index.
 sub old_snapshot
 {
 	$primary->safe_psql('postgres', 'VACUUM t');
@@ -208,9 +210,9 @@ CONF
 	return $standby;
 }
 
-# A reader on a standby has a snapshot in which a row is there. On the primary its versions die, and
-# their entries go. With feedback they stay until the reader ends. Without, the reader is ended, and
-# is never told that the row is not there.
+# A reader on a standby has a snapshot that sees a row. On the primary its versions die, and their
+# entries are removed. With feedback they stay until the reader ends. Without, the reader is
+# cancelled, and never gets an answer without the row.
 sub on_standbys
 {
 	$primary->append_conf('postgresql.conf', "wal_consistency_checking = 'generic'");
@@ -228,7 +230,7 @@ sub on_standbys
 		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 		is($reader->query_safe($look), 1, $standby->name . ' feedback: the row is there');
 	}
-	# Until the primary knows of the snapshot.
+	# The primary now knows of the snapshot.
 	$primary->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_stat_replication WHERE backend_xmin IS NOT NULL");
 	update_again(10, 2000);
@@ -247,7 +249,7 @@ sub on_standbys
 	return $with;
 }
 
-# The records that end readers of a standby: there were some, of each kind of index.
+# The WAL records that cancel readers of a standby: each kind of index wrote some.
 sub horizons
 {
 	my $directory = $primary->data_dir . '/pg_wal';
@@ -262,8 +264,8 @@ sub horizons
 	}
 }
 
-# Updates, deletions and insertions beside readers on both servers, which compare every answer of an
-# index with a sequential scan's.
+# Concurrent updates, deletions and insertions, and readers on both servers that compare every
+# answer of an index with a sequential scan's.
 sub load
 {
 	my ($standby) = @_;
@@ -312,7 +314,7 @@ horizons();
 load($standby);
 $primary->wait_for_catchup($standby);
 $standby->stop;
-# A crash in the middle of it all.
+# A crash with an uncheckpointed update of every row.
 $primary->safe_psql('postgres', 'UPDATE t SET n = n + 1');
 kill_all_processes($primary);
 ok(start_again($primary), 'the server starts after a crash');

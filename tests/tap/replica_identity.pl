@@ -1,5 +1,5 @@
-# Logical replication of tables without a key: the subscriber finds a row by the equality of all its
-# columns, so every type needs an equality.
+# Logical replication of tables without a key: the subscriber finds a row by comparing all of its
+# columns, so every type needs an equality operator.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -33,7 +33,7 @@ max_logical_replication_workers = 30
 max_wal_senders = 30
 max_replication_slots = 30
 CONF
-	# Each subscription has an origin, of which older versions allow as many as slots.
+	# Each subscription has an origin. Older versions allow as many of them as slots.
 	$node->append_conf('postgresql.conf', 'max_active_replication_origins = 30')
 		if (qx(postgres --version) =~ / (\d+)/)[0] >= 18;
 	$node->start;
@@ -43,7 +43,7 @@ CONF
 my $publisher = node('publisher');
 my $subscriber = node('subscriber');
 
-# Four types are not for columns.
+# Four types are not meant for columns.
 my @types = split /\n/, $publisher->safe_psql('postgres', <<'SQL');
 SELECT typname FROM pg_type t
   JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
@@ -55,7 +55,8 @@ ORDER BY typname COLLATE "C"
 SQL
 is("@types", join(' ', sort keys %values), 'every type of the extension is tried');
 
-# One table and one subscription for each type and for arrays: if one stops, the others go on.
+# One table and one subscription for each type and for arrays: if one subscription stops, the others
+# go on.
 my %tables = (map({ $_ => $_ } @types),
 	'hamming_ball64[]' => 'balls', 'fingerprint64[]' => 'fingerprints');
 $values{'hamming_ball64[]'} = [ q('{"<00000000000000ff,3>",NULL}'), q('{"<00000000000000ff,4>"}') ];
@@ -88,7 +89,8 @@ for my $type (sort keys %tables)
 	my $table = "t_$tables{$type}";
 	my $contents = "SELECT string_agg(t::text, E'\\n' ORDER BY id) FROM $table t";
 	my $expected = $publisher->safe_psql('postgres', $contents);
-	# A subscription that stops with an ERROR starts again and again, so wait only some seconds.
+	# A subscription that stops with an ERROR starts again and again, so wait for a few seconds
+	# only.
 	my $found;
 	for (1 .. 100)
 	{

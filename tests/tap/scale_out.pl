@@ -1,4 +1,4 @@
-# The statements of docs/scale-out.md and docs/scale-out-writers.md as they stand: a table over
+# Runs the statements of docs/scale-out.md and docs/scale-out-writers.md as they stand: a table over
 # three clusters with postgres_fdw. Conditions and orders are sent to the shards, each shard uses
 # its own index, and answers equal those of one table. Pairs found by blocks equal those found by
 # brute force.
@@ -22,8 +22,8 @@ auto_explain.log_verbose = on
 CONF
 my @shards = map { new_cluster("shard$_", $explained) } 0 .. 2;
 
-# A running cluster that accepts TCP connections on the loopback address, with what the pages need
-# and no more.
+# A running cluster that accepts TCP connections on the loopback address, with only the settings
+# that the pages need.
 sub new_cluster
 {
 	my ($name, $settings) = @_;
@@ -35,7 +35,7 @@ sub new_cluster
 	return $node;
 }
 
-# The blocks of SQL on the pages, each with the output that follows it, if any.
+# The SQL blocks of the pages, each with the output block that follows it, if any.
 sub blocks
 {
 	my $page = join '', map { slurp_file("$FindBin::Bin/../../docs/$_.md") }
@@ -115,7 +115,7 @@ for my $form ("hamming(fp, '$point') <= 6", "hamming(fp, '$point') < 7",
 	like($plans[$_], qr/(?:Index (?:Only )?Scan using doc_fp_idx|Bitmap Index Scan on doc_fp_idx)/,
 		"$form: shard $_ uses its index") for 0 .. 2;
 }
-# A parameter that is known only when the query runs.
+# A parameter that is known only at execution.
 my ($answer, @plans) = shard_plans(<<"SQL");
 SET plan_cache_mode = force_generic_plan;
 PREPARE q(fingerprint64) AS SELECT id FROM doc WHERE hamming(fp, \$1) <= 6 ORDER BY id;
@@ -126,7 +126,7 @@ is($answer, $coordinator->safe_psql('postgres',
 	'a parameter: as one table answers');
 like($plans[$_], qr/doc_fp_idx/, "a parameter: shard $_ uses its index") for 0 .. 2;
 
-# Nearest first. Rows at one distance may come in any order, so distances are compared.
+# Nearest first. Rows at equal distances have no defined order, so distances are compared.
 ($answer, @plans) =
 	shard_plans("SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 10");
 is($answer, $coordinator->safe_psql('postgres',
@@ -143,7 +143,7 @@ answer_is($coordinator, <<"SQL", '1000', 'more than one fetch');
 SELECT count(*) FROM (SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 1000) s
 SQL
 
-# Deduplication, on whichever shards rows are. What is dropped is what a table here drops.
+# Deduplication across shards drops the rows that deduplicating one local table drops.
 my $by_force = $coordinator->safe_psql('postgres', <<'SQL') unless soak();
 SELECT a.id, b.id, hamming(a.fp, b.fp)
   FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3 ORDER BY 1, 2
@@ -169,7 +169,7 @@ SQL
 cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole'),
 	'>', $rows * 0.75, 'the others are');
 
-# A trigger on the coordinator's table, which would not look at the foreign tables.
+# A trigger on the coordinator's table is refused, since it cannot search the foreign tables.
 for my $create (q{CREATE TRIGGER t BEFORE INSERT ON doc
 	FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')},
 	q{SELECT simhash_dedup_create('doc', 'fp=fp')}, 
@@ -182,7 +182,7 @@ SQL
 	like($error, qr/ERROR:  simhash_dedup cannot look into foreign table doc\d.*HINT/s,
 		'no trigger over foreign partitions');
 }
-# With the partition key as scope it looks at all that may be near, where the rows are here.
+# With the partition key as scope, each server's trigger searches all rows that may be near.
 $coordinator->safe_psql('postgres', <<'SQL');
 CREATE TABLE of_tenant (tenant integer, fp fingerprint64) PARTITION BY LIST (tenant);
 CREATE TABLE of_tenant1 PARTITION OF of_tenant FOR VALUES IN (1);
@@ -210,8 +210,8 @@ INSERT INTO of_tenant VALUES (1, '00000000ffffffff')
 SQL
 like($error, qr/cannot look into foreign table of_tenant2/, 'without the scope: ERROR');
 
-# Equal values that a partition key tells apart: 1.0 and 1.00 as texts. And a key of a partition
-# that no foreign table is below.
+# The partition key distinguishes equal values: 1.0 and 1.00 as texts. Also a subpartitioned table
+# with no foreign table below it.
 $coordinator->safe_psql('postgres', <<'SQL');
 CREATE TABLE of_text (tenant numeric, fp fingerprint64) PARTITION BY LIST ((tenant::text));
 CREATE TABLE of_text1 PARTITION OF of_text FOR VALUES IN ('1.0');
@@ -230,7 +230,7 @@ for my $case ([ of_text1 => 'of_text2' ], [ sub => 'sub2' ], [ sub1 => '' ])
 		"a trigger on $table");
 }
 
-# Keys over all servers keep near fingerprints out, whoever writes them at the same time.
+# Unique keys across all servers keep near fingerprints out, whichever session writes them.
 $coordinator->safe_psql('postgres', 'DELETE FROM doc');
 run_block($_) for @blocks[ 8, 9 ];
 $coordinator->safe_psql('postgres', <<"SQL");

@@ -1,6 +1,7 @@
-# Indexes with columns compared by equality and included columns give what a table without an index
-# gives: for random columns, tenants of every distribution and all widths, while rows come and go,
-# after vacuum, rebuilds and kill -9. Parallel builds, standbys and exclusion constraints with them.
+# Indexes with columns compared by equality and included columns give the answers of a table without
+# an index: for random columns, tenants of every distribution and all widths, while rows are
+# inserted and deleted, after vacuum, rebuilds and kill -9. Also parallel builds, standbys and
+# exclusion constraints on such indexes.
 use strict;
 use warnings;
 use FindBin;
@@ -28,8 +29,8 @@ sub value { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 
 # --- Tables
 
-# By type: an expression for the value that a number k stands for. Few enums, booleans and smallints
-# are different.
+# By type: an expression that maps a number k to a value. Enums, booleans and smallints have few
+# distinct values.
 my %scope_types = (
 	boolean => 'k %% 2 = 0',
 	smallint => '(k %% 60000 - 30000)::smallint',
@@ -49,10 +50,10 @@ my %scope_types = (
 my %distributions = (
 	one => '0::bigint',
 	few => 'abs(h %% 5)',
-	# A value's share is in inverse proportion to its number.
+	# A value's share of the rows is inversely proportional to its number.
 	zipf => 'floor(exp((h & 1048575) / 1048576.0 * ln(3000)))::bigint',
 	different => 'i::bigint');
-# By type: bytes, and an expression of a hash h.
+# By type: its size in bytes, and an expression over a hash h.
 my %payload_types = (
 	boolean => [ 1, 'h %% 2 = 0' ],
 	'"char"' => [ 1, 'chr((abs(h) %% 90 + 33)::integer)::"char"' ],
@@ -105,7 +106,7 @@ sub nullable
 	return $every ? "CASE WHEN abs(g % $every) > 0 THEN $expression END" : $expression;
 }
 
-# A query for rows with the numbers from `first` to `last`, as they are under a salt.
+# A query that generates the rows numbered `first` to `last` for a salt.
 sub rows_query
 {
 	my ($table, $first, $last, $salt) = @_;
@@ -148,7 +149,7 @@ sub index_definition
 	return "CREATE INDEX t_fp ON t USING simhash ($keys)$include$options;\n";
 }
 
-# Statements that change the table and its copy in the same way.
+# Statements that apply the same change to the table and its copy.
 sub on_both
 {
 	my ($statement) = @_;
@@ -170,7 +171,7 @@ sub make_table
 	return is($status, 0, ($grown ? 'grown: ' : 'built: ') . describe($table)) || diag($error);
 }
 
-# --- What happens to a table
+# --- Steps that change a table
 
 my %steps = (
 	insert => sub {
@@ -191,7 +192,7 @@ my %steps = (
 			. ' FROM (' . rows_query($table, 1, $table->{next}, roll(9999))
 			. ") r WHERE r.id = TARGET.id AND TARGET.id % 9 = $rest");
 	},
-	# Heap-only tuples.
+	# HOT updates.
 	'hot update' => sub {
 		return on_both('UPDATE TARGET SET note = note + 1 WHERE id % 4 = ' . roll(4));
 	},
@@ -231,7 +232,7 @@ sub take_step
 
 # --- Queries
 
-# Literals of some rows' columns, by name. NULLs are there as NULL.
+# Literals of some rows' columns, by name. A NULL appears as NULL.
 sub sample
 {
 	my ($table) = @_;
@@ -255,7 +256,7 @@ sub scope_condition
 		"($name = $a OR $name = $b)", "$name IS NULL AND $name = (SELECT $a)");
 }
 
-# A literal near that of a row, or anywhere.
+# A literal near the fingerprint of a row, or at random.
 sub point
 {
 	my ($width, @rows) = @_;
@@ -284,7 +285,7 @@ sub fp_condition
 		"hamming(fp, $a) <= $k AND fp = ANY (ARRAY[$a, $b])");
 }
 
-# A random query, with TARGET for the table: a digest of rows, or distances in order.
+# A random query, with TARGET in place of the table: a digest of rows, or distances in order.
 sub random_query
 {
 	my ($table, @rows) = @_;
@@ -300,7 +301,8 @@ sub random_query
 		push @conditions, fp_condition($table->{width}, @rows) if chance(0.3);
 		my $where = @conditions ? 'WHERE ' . join(' AND ', @conditions) : '';
 		my $limit = pick('LIMIT 1', 'LIMIT 7', 'LIMIT 100', '');
-		# Rows at the same distance may come in any order, but each row once and with its distance.
+		# Rows at the same distance have no defined order, but each row appears once and with its
+		# distance.
 		my $ids = $table->{returns_id} ? 'count(*) = count(DISTINCT id)' : 'true';
 		return "SELECT array_agg(d)::text || ($ids)"
 			. " || bool_and((d = hamming(fp, $point)) IS NOT FALSE) FROM (SELECT "
@@ -342,7 +344,8 @@ BEGIN
 END $$;
 SQL
 
-# Three tests: the structure, the answers, and that they came from the index.
+# Tests that the answers are those of the copy and used the index and, on the primary, that the
+# structure is sound.
 sub check_table
 {
 	my ($table, $name, $on) = @_;
@@ -384,7 +387,8 @@ sub properties
 	do
 	{
 		my @taken = map { pick(@names) } 1 .. (soak() ? 10 : 4);
-		# In the short form each step is made at least once, and there are two crashes.
+		# In the short form every step runs at least twice, and each table ends with a crash or a
+		# vacuum.
 		@taken = (@names[ 3 * $table % @names, (3 * $table + 1) % @names, (3 * $table + 2) % @names ],
 			$table % 4 == 2 ? 'crash' : 'vacuum') if !soak();
 		note "table $table";
@@ -395,7 +399,7 @@ sub properties
 }
 
 # A cursor that is read in pieces, while its own transaction adds rows that split pages, returns the
-# rows that were there when it was opened, once each.
+# rows that existed when it was opened, once each.
 sub cursors
 {
 	value(<<'SQL');
@@ -432,7 +436,7 @@ SQL
 	return;
 }
 
-# An index-only scan keeps the values of one row at a time, whatever their types are.
+# An index-only scan keeps the values of only one row in memory, whatever their types.
 sub memory
 {
 	value(<<'SQL');
@@ -467,8 +471,8 @@ SELECT count(*) || ' pages '
 SQL
 }
 
-# In memory and on disk the same pages come out. With workers they are about as many, because each
-# stretch of a table that a process writes ends with a leaf that is not full. All give the answers
+# Builds in memory and on disk give the same pages. With workers they give about as many, because
+# each part of a table that a process writes ends with a leaf that is not full. All give the answers
 # of the copy.
 sub builds
 {
@@ -499,13 +503,13 @@ sub builds
 	}
 	is(scalar(keys %pages), 1, 'in memory and on disk: the same pages');
 	my $alone = $counts{'0 1MB'};
-	# Of five tables.
+	# The bound is for five tables.
 	my @others = grep { abs($counts{$_} - $alone) > 2 * 5 * substr($_, 0, 1) } sort keys %counts;
 	is("@others", '', 'with workers: about as many pages');
 	return;
 }
 
-# --- A standby answers as the primary does, while it replays and after it was promoted.
+# --- A standby gives the primary's answers, during replay and after its promotion
 
 sub standby
 {
@@ -542,7 +546,7 @@ sub standby
 
 # --- No near-duplicates within a tenant, under eight clients
 
-# By name: the tenant's type and value, what is excluded, the distance.
+# By name: the tenant's type and value, the excluded elements, the distance.
 my %constraints = (
 	near => [ 'integer', ':tenant', 'tenant WITH =, fp WITH ~=', 3 ],
 	ball => [ 'text', q{'tenant ' || :tenant}, 'tenant WITH =, hamming_ball(fp, 5) WITH ~=', 5 ],
@@ -593,7 +597,7 @@ SQL
 DELETE FROM kept WHERE id = 1 + :variant % 300;
 COMMIT;
 SQL
-			# To cut the table short, each would wait for those behind it.
+			# To truncate the table, each vacuum would wait for those behind it.
 			"vacuum_$file\@1" => "VACUUM (TRUNCATE off) kept;\n" });
 	my $plain = by_force();
 	my $pairs = 'SELECT count(*) FROM kept a JOIN kept b ON a.id < b.id '
@@ -626,7 +630,7 @@ SQL
 	return;
 }
 
-# Texts that are equal although their bytes differ would be apart in an index.
+# An index would keep apart texts that are equal although their bytes differ.
 sub collations
 {
 	return note 'collations: not run, because this server has no ICU'
@@ -651,7 +655,7 @@ SQL
 	return;
 }
 
-# citext is laid out as text is, and PostgreSQL takes it for one, but it has an equality of its own.
+# citext has the layout of text, and PostgreSQL accepts it as text, but it has its own equality.
 sub own_equality
 {
 	return note 'own_equality: not run, because this server has no citext'

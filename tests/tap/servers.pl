@@ -1,5 +1,6 @@
-# Tables whose partitions lie on other servers: pairs, duplicates and clusters of texts are those of
-# one table on one server; what a server lacks, or has in another way, is an error that names it.
+# Tables whose partitions are on other servers: pairs, duplicates and clusters of texts are those of
+# one table on one server. If a server lacks an object or has a different one, the error names the
+# server.
 use strict;
 use warnings;
 use FindBin;
@@ -41,8 +42,8 @@ sub error_and_answer
 	return ($error, $answer);
 }
 
-# A table of so many partitions on the servers, two of them on one, and one here. Each is called
-# otherwise there.
+# A table of five partitions: four on three servers, so that one server has two, and one here. The
+# remote names differ.
 $_->safe_psql('postgres', q{CREATE SCHEMA "Odd 'names'"}) for @shards;
 $shards[$_ % 3]->safe_psql('postgres', <<"SQL") for 0 .. 3;
 CREATE TABLE "Odd 'names'"."part $_" (id bigint, body text);
@@ -69,7 +70,7 @@ like(error_of(q{SELECT * FROM simhash_pairs('doc')}),
 	'dblink is asked for');
 query('CREATE EXTENSION dblink');
 
-# Real texts, changed copies and copies. Some rows were updated, so they are chains of versions.
+# Real texts, changed copies and exact copies. Some rows were updated, and so have several versions.
 query(<<"SQL");
 CREATE TABLE whole (id bigserial PRIMARY KEY, body text);
 CREATE TABLE line (line text);
@@ -90,7 +91,7 @@ VACUUM FULL "Odd 'names'"."part $_";
 UPDATE "Odd 'names'"."part $_" SET seen = 1 WHERE id % 5 = 0;
 SQL
 
-# What functions say of the table over servers, and of the one here, by ids.
+# The columns of each function's result to compare, with ids in place of TIDs.
 my %columns = (
 	pairs => [ 'least(a.id, b.id) AS one', 'greatest(a.id, b.id) AS two' ],
 	duplicates => [ 'a.id AS one', 'b.id AS two' ],
@@ -137,7 +138,8 @@ for my $order ('id', 'length(body) DESC, md5(body), id')
 }
 same('duplicates', q{similarity => 0.7, keep => 'id', config => '{"numbers": "same"}'}, 300);
 same('clusters', "similarity => 0.7, linkage => 'star', keep => 'id'", 300);
-# Of chains the first row represents, and rows lie otherwise here: what is a cluster is the same.
+# In chains the first row is the representative, and the order of rows differs here. Only the
+# clusters are compared.
 my $clusters = <<'SQL';
 SELECT count(*), sum(size), md5(string_agg(least::text, ' ' ORDER BY least)) FROM (
   SELECT min(a.id) AS least, count(*) AS size FROM simhash_clusters('%s', 0.7) s
@@ -148,7 +150,7 @@ is(query(sprintf $clusters, 'doc', 'doc'), query(sprintf $clusters, 'whole_body'
 	'chains are those of one table');
 is(query(q{SELECT count(*) FROM simhash_duplicates('doc', 0.7) s}) > 300, 1, 'without keep');
 
-# A foreign table by itself, as a partition of one.
+# A foreign table alone, like a table of one partition.
 my $of_one = q{SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id
   AND near_duplicate(a.body || '', b.body || '', 0.7)
   WHERE satisfies_hash_partition('doc'::regclass, 5, 0, a.id)
@@ -157,8 +159,8 @@ is(query(q{SELECT count(*) FROM simhash_pairs('doc0', 0.7) s JOIN doc0 a ON a.ct
   JOIN doc0 b ON b.ctid = s.b WHERE a.id % 40 < 20 AND b.id % 40 < 20}), query($of_one),
 	'a foreign table alone');
 
-# Passages. Of rows with equal texts the first one is in the pairs, which is another one over
-# servers: texts are compared.
+# Passages. Pairs contain the first of several rows with equal texts. Over servers that is another
+# row, so texts are compared.
 my $of_passages = 'USING simhash (body text_passage_ops) WITH (words = 12)';
 $shards[ $_ % 3 ]->safe_psql('postgres', qq{CREATE INDEX ON "Odd 'names'"."part $_" $of_passages})
 	for 0 .. 3;
@@ -208,8 +210,9 @@ is((error_and_answer("SELECT a IS NULL FROM simhash_passages('doc') LIMIT 1;
 	SELECT coalesce(cardinality(dblink_get_connections()), 0)"))[1],
 	"f\n0", 'and the connections are closed');
 
-# Memory: 1,500 texts of 40 kB, neighbours with 30 words in common, of which each is compared with
-# others. What waits to be compared is not all of them, and not more from part to part.
+# Memory: 1,500 texts of 40 kB. Neighbours have 30 words in common, so that each text is compared
+# with others. Only part of the texts waits for comparison at a time, and the number does not grow
+# from part to part.
 $shards[$_]->safe_psql('postgres', <<"SQL") for 0 .. 1;
 CREATE FUNCTION words(n integer) RETURNS text LANGUAGE sql VOLATILE AS
   \$\$ SELECT string_agg((random() * 1e9)::int8::text, ' ') FROM generate_series(1, n) i \$\$;
@@ -243,7 +246,7 @@ SQL
 	note $grown;
 }
 
-# Early ends, and two at a time, leave nothing behind.
+# Calls that end early, also two at a time, leave nothing behind.
 is(query(<<'SQL'), "3\n1\n1\n2\n0", 'two calls at a time, and what they leave');
 SELECT count(*) FROM (SELECT * FROM simhash_pairs('doc', 0.7) LIMIT 3) x;
 BEGIN;
@@ -274,7 +277,7 @@ for my $timeout (20, 60, 150)
 is(query(q{SET statement_timeout = '60s';
 	SELECT count(*) > 300 FROM simhash_pairs('doc', 0.7)}), 't', 'and it can be repeated');
 
-# While rows are handed out, nobody else's code finds a connection of the call.
+# While rows are returned, code of others in the query finds no connection of the call.
 for my $call (q{simhash_pairs('doc', 0.5)}, q{simhash_passages('doc', most => NULL)},
 	q{simhash_clusters('doc', 0.5)})
 {
@@ -284,8 +287,8 @@ SELECT max(open), count(*) > 500 FROM (
   SELECT $call, coalesce(cardinality(dblink_get_connections()), 0) AS open OFFSET 0) x
 SQL
 }
-# An answer of more rows than memory is for, which waits in a file: 200 copies are 19,900 pairs. It
-# is read to the end, and ended early in every way, without a warning.
+# An answer of more rows than memory allows waits in a file: 200 copies form 19,900 pairs. Reading
+# it to the end, and ending it early in every way, gives no warning.
 query(q{INSERT INTO doc SELECT 1000000 + i, 'one text of which there are two hundred copies here'
 	FROM generate_series(1, 200) i});
 my ($warnings, $counts) = error_and_answer(<<'SQL');
@@ -323,7 +326,7 @@ is($warnings, '', 'no warning of files');
 like($counts, qr/^(\d+)\|\1\n9000$/, 'an answer that waits in a file');
 query('DELETE FROM doc WHERE id > 1000000');
 
-# Who may not read the table here.
+# Roles that may not read the local table.
 query(<<'SQL');
 CREATE ROLE stranger LOGIN;
 GRANT USAGE ON FOREIGN SERVER "Shard 0", "Shard 1", "Shard 2" TO stranger;
@@ -334,7 +337,7 @@ query('GRANT SELECT ON doc TO stranger');
 like(error_of(q{SET ROLE stranger; SELECT * FROM simhash_pairs('doc', 0.7)}),
 	qr/user mapping not found for/, 'and a user mapping');
 
-# dblink wants a password where postgres_fdw need not: a connection that was not opened.
+# dblink requires a password where postgres_fdw does not: the connection is refused.
 query(q{CREATE USER MAPPING FOR stranger SERVER "} . $_ . q{"
 	OPTIONS (user '} . query('SELECT current_user') . q{', password_required 'false')})
 	for 'Shard 0', 'Shard 1', 'Shard 2';
@@ -343,7 +346,7 @@ my ($error, $answer) = error_and_answer("SET ROLE stranger;
 like($error, qr/password.* (?:is|or) /, 'and a password');
 is($answer, 0, 'and the session goes on');
 
-# What servers lack, or have otherwise.
+# Objects that servers lack or that differ.
 sub refused
 {
 	my ($there, $expected, $what, $back) = @_;
@@ -389,7 +392,7 @@ refused('ALTER EXTENSION pg_simhash SET SCHEMA information_schema', qr/^$/,
 like(error_of(q{SELECT * FROM simhash_pairs('doc', 0.4)}),
 	qr/has no index of texts for the similarity 0\.4/, 'less than indexes serve');
 
-# Fingerprints of every width, which a row lacks, and a bit string.
+# Fingerprints of every width, of which some rows have none, and bit strings.
 my @kinds = ([ 'fingerprint64', '64' ], [ 'fingerprint128', '128' ], [ 'fingerprint256', '256' ],
 	[ 'bigint', '64' ], [ 'bit(70)', '70' ]);
 my $class = sub { return $_[0] eq 'bigint' ? 'hamming_int8_ops' : '' };
@@ -476,7 +479,7 @@ like(error_of(q{SELECT * FROM simhash_duplicates('doc', 0.7)}),
 	qr/could not establish connection.*The server is "Shard 2"/s, 'a server that is down');
 $shards[2]->start;
 same('duplicates', "similarity => 0.8, keep => 'id'", 300);
-# In the middle of a call, before its answer.
+# A server ends the connection during a call, before its answer.
 $shards[2]->safe_psql('postgres', <<'SQL');
 ALTER FUNCTION simhash_part_keys(regclass, integer, bigint, bigint) RENAME TO real_keys;
 CREATE FUNCTION simhash_part_keys(index regclass, bands integer, low bigint, high bigint)
@@ -491,7 +494,7 @@ ALTER FUNCTION real_keys RENAME TO simhash_part_keys;
 SQL
 same('duplicates', "similarity => 0.8, keep => 'id'", 300);
 
-# What no row is called is not there, and no page is added for it.
+# TIDs of no row give no answer, and extend no relation.
 $part = q{"Odd ''names''"."part 0"};
 $index = q{"Odd ''names''"."part 0_body_idx"};
 my $none = '\x0100ffffffff' . '0000ffffff00' . '01000000fe7f' . '01000000ff7f';

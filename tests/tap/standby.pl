@@ -1,6 +1,6 @@
 # A streaming standby under load. Every replayed page is compared with the primary's
-# (wal_consistency_checking), answers during splits and vacuum are those of a sequential scan under
-# the same snapshot, and the indexes of a promoted standby are sound.
+# (wal_consistency_checking), answers during page splits and vacuum are those of a sequential scan
+# under the same snapshot, and the indexes of a promoted standby are sound.
 use strict;
 use warnings;
 use FindBin;
@@ -19,7 +19,7 @@ INSERT INTO t (h, fp64, fp128) SELECT n, n, test.wide(n, id)
   FROM (SELECT id, test.made(id) AS n FROM generate_series(1, 3000) id) r;
 SQL
 my $standby = new_standby($primary);
-# These builds reach the standby while it runs.
+# These builds are replayed while the standby runs.
 $primary->safe_psql('postgres', <<'SQL');
 CREATE INDEX t_h ON t USING simhash (h hamming_int8_ops) WITH (blocks = 2);
 CREATE INDEX t_fp64 ON t USING simhash (fp64);
@@ -52,7 +52,7 @@ SELECT test.agree('t', 'fp64', test.made(:a)::fingerprint64::text, :k);
 COMMIT;
 SQL
 
-# The primary takes writes while the standby answers.
+# The primary is written to while the standby answers queries.
 sub load
 {
 	under_load($primary, $seconds, \%writes, sub {
@@ -68,7 +68,7 @@ sub is_sound
 	my $recovering = $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 't';
 	for my $col ('h', 'fp64', 'fp128')
 	{
-		# simhash_index_check needs a snapshot that recovery does not have.
+		# simhash_index_check needs a snapshot that is not available in recovery.
 		index_is_clean($node, "t_$col", "$name: t_$col: the structure is sound") unless $recovering;
 		answers_agree($node, 't', $col, "t_$col", "$name: $col: all scans agree",
 			wide => $col eq 'fp128' ? 128 : 64, points => 2);
@@ -80,8 +80,8 @@ SQL
 		't', "$name: rows with equal fingerprints are the clusters within 0");
 }
 
-# Whether the standby replays up to a place within five seconds. It may have to wait for a reader
-# whose rows a record removes.
+# Whether the standby replays up to an LSN within five seconds. It may have to wait for a reader
+# that needs rows which a record removes.
 sub replayed
 {
 	my ($until) = @_;
@@ -93,11 +93,11 @@ sub replayed
 	return 0;
 }
 
-# An index-only scan that pauses while vacuum's changes are replayed must not show rows that were
+# An index-only scan that pauses while vacuum's changes are replayed must not return rows that were
 # deleted before it began.
 sub paused_index_only_scan
 {
-	# Replay must not be held up because autovacuum cleans other tables.
+	# Autovacuum of other tables could delay replay.
 	$primary->append_conf('postgresql.conf', 'autovacuum = off');
 	$primary->reload;
 	$primary->safe_psql('postgres', <<'SQL');
@@ -121,7 +121,7 @@ SET LOCAL enable_bitmapscan = off;
 DECLARE c CURSOR FOR SELECT fp64 FROM p WHERE fp64 <@ hamming_ball('0000000000000000', 64);
 SQL
 	my $first = $session->query_safe('FETCH 1 FROM c;');
-	# Vacuum may remove the deleted rows when the standby has reported that it no longer needs them.
+	# Vacuum may remove the deleted rows once the standby has reported that it no longer needs them.
 	$primary->poll_query_until('postgres',
 		"SELECT backend_xmin::text::bigint > $deleter FROM pg_stat_replication")
 		or die 'no feedback';

@@ -1,6 +1,6 @@
 # A scan that needs no column is index-only, whatever columns the access method can return. On a
 # standby it must not count rows that vacuum has removed on the primary, even if their pages are
-# all-visible by the time that the scan reaches them.
+# all-visible when the scan reaches them.
 use strict;
 use warnings;
 use FindBin;
@@ -11,8 +11,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = new_node('primary', "autovacuum = off\nwal_keep_size = 1GB", allows_streaming => 1);
-# The first row fills a page to the last row pointer: the paused scan keeps vacuum out of that page
-# only.
+# The first row fills a page up to the last line pointer, so that the paused scan keeps vacuum out
+# of that page only.
 my %indexes = (whole => '', partial => 'WHERE id > 0');
 $primary->safe_psql('postgres', <<"SQL") for sort keys %indexes;
 CREATE TABLE $_ (id integer, fp fingerprint64, filler text);
@@ -32,7 +32,7 @@ log_recovery_conflict_waits = on
 CONF
 $standby->start;
 
-# Settings under which nothing is cheaper than an index-only scan.
+# Settings under which an index-only scan is the cheapest plan.
 my $cheapest = <<'SQL';
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;

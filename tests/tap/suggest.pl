@@ -1,6 +1,6 @@
-# simhash_suggest compared with labels. Tables hold real texts of evaluate/corpora: F1 of pairs at
-# the distance that it suggests without labels is compared with the best F1 of all distances. Also:
-# what it counts, that it can be cancelled, and what others see of it.
+# simhash_suggest against labels. Tables hold real texts of evaluate/corpora. F1 of pairs at the
+# distance suggested without labels is compared with the best F1 of all distances. Also: its counts,
+# cancellation, and its progress as others see it.
 use strict;
 use warnings;
 use FindBin;
@@ -19,8 +19,8 @@ my $node = new_node('main',
 
 # As in the evaluation (docs/evaluation.md, "How it was measured"), a duplicate is a pair of one
 # group that shares at least half of its shingles. A pair of different groups that shares as much
-# (nine tenths for short texts) is left out, because the labels miss it. A pair of one group that
-# shares less is left out as well. Each group has at most eight texts.
+# (nine tenths for short texts) is excluded, because the labels miss it. A pair of one group that
+# shares less is excluded too. Each group has at most eight texts.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE corpus (name text, k integer, config simhash_config, ambiguous real);
 INSERT INTO corpus VALUES ('zh_laws', 3, '{"tokenizer": "char"}', 0.5),
@@ -134,7 +134,7 @@ SQL
 	}
 }
 
-# An index on an expression and an index with a predicate work in the same way.
+# An index on an expression and a partial index.
 $node->safe_psql('postgres', <<'SQL');
 CREATE INDEX doc_expression ON doc USING simhash (simhash128(body));
 CREATE INDEX doc_part ON doc USING simhash (simhash128(body)) WHERE id % 2 = 0
@@ -152,8 +152,8 @@ SELECT (SELECT distance FROM simhash_suggest('doc_expression') WHERE suggested)
   - (SELECT distance FROM simhash_suggest('fingerprints_fp') WHERE suggested) BETWEEN -1 AND 1
 SQL
 
-# A table of some size with made-up rows, ten copies in a hundred: the call can be cancelled, others
-# see it, and its answer does not depend on where the rows are on the disk.
+# A table of some size with made-up rows, ten copies in a hundred. The call can be cancelled, others
+# see its progress, and its answer does not depend on the physical order of the rows.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE big AS
   SELECT i, CASE WHEN i % 10 = 0
@@ -167,7 +167,7 @@ SQL
 my $first = $node->safe_psql('postgres', q{SELECT * FROM simhash_suggest('big_fp')});
 answer_is($node, q{SELECT * FROM simhash_suggest('big_fp')},
 	$first, 'the same index gives the same answer');
-# Copies differ in two bits or none: (1 << a) # (1 << b). Chance brings one of 300,000 random rows
+# Copies differ in two bits or none: (1 << a) # (1 << b). By chance one of 300,000 random rows is
 # within 5 of 64 bits once in 7 million.
 answer_is($node, <<'SQL', 't|0.2', 'two copies in ten rows');
 SELECT distance BETWEEN 2 AND 6, round(found::numeric, 1)
@@ -181,8 +181,8 @@ answer_is($node, <<'SQL', 't', 'another sample moves it by one at most');
 SELECT abs((SELECT distance FROM simhash_suggest('big_fp') WHERE suggested)
   - (SELECT distance FROM simhash_suggest('other_fp') WHERE suggested)) <= 1
 SQL
-# Rows that the query does not see do not count: neither deleted rows nor uncommitted rows of
-# another session. The copies come in pairs up to ten bits apart. Two other rows of the eight
+# Rows that the query's snapshot does not see do not count: neither deleted rows nor uncommitted
+# rows of another session. The copies are pairs up to ten bits apart. Two other rows of the eight
 # thousand are within ten bits once in 25 million.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION hash(text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
@@ -230,9 +230,9 @@ error_like($node, $clean, qr/55000.*can be seen/s,
 	'a table of which next to nothing is left has to be vacuumed first');
 $node->safe_psql('postgres', 'VACUUM spam');
 answer_is($node, $clean =~ s/distance/count(*)/r, '1', 'and then has an answer');
-# Texts. Of 40,000 rows 8,000 have a copy in another one with one of 24 words replaced: 21 pairs of
-# words of 25. 2,000 rows more are 50 templates of 24 words, each filled in 40 times with 8 more:
-# 23 of 39. So 8,000 pairs are in the band of 0.8, 39,000 in that of 0.55.
+# Texts. Of 40,000 rows 8,000 are copies of another one with one of 24 words replaced, and share 21
+# pairs of words of 25. A further 2,000 rows are 50 templates of 24 words, each filled in 40 times
+# with 8 more, and share 23 of 39. So 8,000 pairs are in the band of 0.8, 39,000 in that of 0.55.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION word(text) RETURNS text LANGUAGE sql IMMUTABLE AS
   $$ SELECT translate(left(md5($1), 12), '0123456789', 'ghijklmnop') $$;
@@ -251,8 +251,8 @@ SQL
 my $of_texts = q{SELECT * FROM simhash_suggest('texts_body')};
 answer_is($node, $of_texts, $node->safe_psql('postgres', $of_texts),
 	'the same index of texts gives the same answer');
-# Of 2,048 rows 780 have a copy, give or take 25, and 98 are of a family, give or take 10. Four
-# times as much is allowed.
+# Of 2,048 rows 780 have a copy, with a standard deviation of 25, and 98 belong to a template, with
+# one of 10. Four standard deviations are allowed.
 answer_is($node, <<'SQL', 't|t|t|t', 'a sample tells how many pairs there are');
 SELECT sum(pairs) FILTER (WHERE similarity = 0.8) BETWEEN 6900 AND 9100,
   sum(pairs) FILTER (WHERE similarity = 0.55) BETWEEN 23000 AND 55000,
@@ -265,7 +265,7 @@ SELECT similarity > 23.0 / 39 AND similarity <= 21.0 / 25,
   note LIKE 'families: related, not copied%'
   FROM simhash_suggest('texts_body') WHERE suggested
 SQL
-# 30,000 copies of one text cost no more than a thousand: look-ups end.
+# 30,000 copies of one text cost no more than a thousand, because searches stop.
 $node->safe_psql('postgres', <<'SQL');
 INSERT INTO texts SELECT 50000 + i, repeat('the same words of all ', 20)
   FROM generate_series(1, 30000) i

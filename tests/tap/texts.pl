@@ -1,6 +1,6 @@
 # Indexes of texts and constraints on them under eight clients, at every isolation level, with
-# vacuum beside them and postings that settle all the time. No near pair is left in a constraint's
-# table, and near everything that was offered some row is kept. Then kill -9: nothing is lost.
+# concurrent vacuum and continual settling of postings. No two near rows remain in a constraint's
+# table, and every row that was offered has a kept row near it. After kill -9 nothing is lost.
 use strict;
 use warnings;
 use FindBin;
@@ -25,9 +25,9 @@ bgwriter_delay = 10ms
 CONF
 seed();
 
-# By name: what is excluded, its options, the similarity, the config, whether rows have tenants, and
-# the text of a base and a variant. Long texts are out of line: a row that a conflict takes back
-# loses its parts at once.
+# By name: the excluded elements, options, the similarity, the config, and the text of a base and a
+# variant. Long texts are stored out of line: a row that is removed after a conflict loses its TOAST
+# chunks at once.
 my $short = 'test.text(%s, 40, %s, (%2$s %% 3)::integer)';
 my $long = 'test.text(%s, 400, %s, (%2$s %% 16)::integer)';
 my %constraints = (
@@ -55,8 +55,8 @@ CREATE TABLE offered (tenant bigint, body text);
 SQL
 }
 
-# Tests that no two kept rows are near, that everything that was offered is near to a kept row, that
-# there were conflicts and rows to keep, and that the indexes are sound.
+# Tests that no two kept rows are near, that every offered row is near a kept one, that there were
+# conflicts and rows to keep, and that the indexes are sound.
 sub constraint_held
 {
 	my ($kind, $name) = @_;
@@ -85,7 +85,7 @@ SQL
 
 my $games = 0;
 
-# ON CONFLICT DO NOTHING by pgbench, which tries again after serialization failures and deadlocks.
+# ON CONFLICT DO NOTHING by pgbench, which retries after serialization failures and deadlocks.
 sub with_do_nothing
 {
 	my ($kind, $level) = @_;
@@ -112,7 +112,7 @@ SQL
 
 # Plain inserts and updates by psql, several in each transaction, some of them in savepoints. A
 # violation ends the transaction, at the statement or, if the constraint is deferred, at the commit.
-# Deadlocks and serialization failures may come too.
+# Deadlocks and serialization failures are possible too.
 sub with_errors
 {
 	my ($kind, $level) = @_;
@@ -161,7 +161,8 @@ sub with_errors
 	constraint_held($kind, $name);
 }
 
-# Writers of a table without a constraint, beside readers who compare the index with the table.
+# Writers of a table without a constraint, and concurrent readers that compare the index with the
+# table.
 sub without_constraint
 {
 	$node->safe_psql('postgres', <<'SQL');
@@ -233,8 +234,8 @@ SQL
 		indexed => 'tenant IN (0, 1, 7) AND same');
 }
 
-# kill -9 of all processes in the middle of a load; with and without full-page images, for a killed
-# process tears no page.
+# kill -9 of all processes in the middle of a load, with and without full-page images: a killed
+# process leaves no torn page.
 sub crashes
 {
 	$node->safe_psql('postgres', 'ALTER INDEX t_ts SET (recent = 64)');
@@ -278,7 +279,7 @@ SQL
 	table_is_sound('after a last vacuum');
 	like(slurp_file($node->logfile), qr/redo done at/, 'there was something to recover');
 
-	# An unlogged index is empty after a crash, and by the recipe that it had.
+	# An unlogged index is empty after a crash and keeps its recipe.
 	$node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, body text);
 CREATE INDEX u_b ON u USING simhash (body) WITH (similarity = 0.6, config = '{"shingle": 2}');
@@ -295,7 +296,7 @@ SQL
 	text_answers_agree($node, 'u', 'u_b', 'unlogged: all scans agree',
 		config => '{"shingle": 2}', questions => 5);
 
-	# wal_level = minimal: an index made in the transaction of its table is synced, not logged.
+	# wal_level = minimal: an index created in the transaction of its table is synced, not logged.
 	$node->append_conf('postgresql.conf',
 		"wal_level = minimal\nmax_wal_senders = 0\nfull_page_writes = on");
 	$node->restart;
@@ -317,14 +318,14 @@ SQL
 
 for my $kind (sort keys %constraints)
 {
-	# PostgreSQL knows no ON CONFLICT with a deferrable constraint.
+	# PostgreSQL does not allow ON CONFLICT with a deferrable constraint.
 	my @these = soak() || $kind eq 'plain' ? @levels : $levels[ roll(3) ];
 	$kind eq 'deferred' ? with_errors($kind, $_) : with_do_nothing($kind, $_) for @these;
 }
 with_errors('plain', $_) for soak() ? @levels : $levels[0];
 with_errors('tenants', $levels[1]);
 without_constraint();
-# The last table with a constraint has one on plain texts.
+# crashes() needs a table whose constraint is on plain texts.
 with_do_nothing('plain', $levels[0]);
 crashes();
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|missing chunk|terminated by signal (?!9)/,

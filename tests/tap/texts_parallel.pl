@@ -1,6 +1,6 @@
-# simhash_duplicates and simhash_clusters of texts with parallel workers: what they find is what one
-# process finds. Also when there are workers and when not, that they end with the call, and what
-# becomes of a call whose worker ends.
+# simhash_duplicates and simhash_clusters of texts with parallel workers find what one process
+# finds. Also when workers are launched, that they end with the call, and how a call fails whose
+# worker ends.
 use strict;
 use warnings;
 use FindBin;
@@ -19,7 +19,7 @@ CONF
 seed();
 my $salt = roll(1_000_000);
 
-# Workers are asked for in tables of any size.
+# Workers are requested for tables of any size.
 my $forced = 'SET min_parallel_index_scan_size = 0;';
 my $alone = 'SET max_parallel_workers_per_gather = 0;';
 
@@ -60,8 +60,8 @@ sub agrees
 	}
 }
 
-# Families of texts in two languages, some texts long, copies, rows without a text or a token. Rows
-# that are gone, and later versions of rows.
+# Families of texts in two languages, some texts long, copies, rows without a text or a token. Some
+# rows are deleted, and some have later versions.
 value(<<"SQL");
 CREATE TABLE doc (id integer, tenant integer, body text);
 CREATE FUNCTION test.han(seed text) RETURNS text LANGUAGE sql AS \$\$
@@ -104,7 +104,7 @@ agrees('two tables', sum_of($rows, "simhash_duplicates('doc_body', 'parts_body',
 agrees('chains', sum_of($members, "simhash_clusters('doc_body', 0.6)"), 2000);
 agrees('stars', sum_of($members, "simhash_clusters('doc_body', 0.6, 'star')"), 2000);
 
-# When there are workers.
+# When workers are launched.
 my $call = "SELECT count(*) > 0 FROM simhash_duplicates('doc_body', 0.6)";
 
 sub launched_are
@@ -152,7 +152,7 @@ value('DROP INDEX doc_cleaned; CREATE OR REPLACE FUNCTION cleaned(body text) RET
 	CREATE INDEX doc_cleaned ON doc USING simhash (cleaned(body))');
 launched_are('an expression that is', $forced, '2 of 2', $cleaned);
 
-# Nothing of parallel mode is left: the statement and its transaction may write.
+# Nothing remains of parallel mode: the statement and its transaction may write.
 my ($written, $messages) = run_with($forced, <<'SQL');
 BEGIN;
 CREATE TABLE gone AS SELECT duplicate FROM simhash_duplicates('doc_body', 0.6);
@@ -162,7 +162,7 @@ ROLLBACK
 SQL
 is($written, 't', 'within a transaction that writes') or diag($messages);
 
-# How a call ends before its time. Its texts are long.
+# Calls that end early. Their texts are long.
 value(<<"SQL");
 CREATE TABLE long AS
   SELECT i AS id, (SELECT string_agg(test.word('$salt' || i / 3 || ' ' || n % 400), ' ')
@@ -178,8 +178,8 @@ SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker'
 SQL
 }
 
-# Runs a call in another session until $during has been called while a worker runs, or until it has
-# ended. Returns what the session said.
+# Repeats a call in another session, and calls $during once a worker runs. Returns the session's
+# output and errors.
 sub while_it_runs
 {
 	my ($during) = @_;

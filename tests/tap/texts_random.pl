@@ -1,6 +1,6 @@
-# Random statements on tables with an index of texts and with a constraint on them, for random
-# similarities and three configs. Of each statement brute force says beforehand what the constraint
-# must do. After each game the indexes' answers are those of sequential scans.
+# Random statements on tables with an index of texts and with a constraint on texts, for random
+# similarities and three configs. Brute force predicts what the constraint does with each statement.
+# After each game the answers of the indexes are those of sequential scans.
 use strict;
 use warnings;
 use FindBin;
@@ -113,7 +113,7 @@ COMMIT;
 SQL
 		is($answer, '', "$name, round $round: the constraint does what brute force says") or last;
 		index_is_clean($node, $_, "$name, round $round: $_ is sound") for 'no_near', 'free_b';
-		# Also with questions of another config, whose rows are all looked at.
+		# Sometimes with a question of another config, which examines all rows.
 		my $asked = roll(4) ? $config : $configs[ roll(3) ];
 		text_answers_agree($node, 'free', 'free_b', "$name, round $round: all scans agree",
 			config => $asked, questions => 8);

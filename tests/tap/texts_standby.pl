@@ -1,6 +1,7 @@
 # Indexes of texts on a streaming standby under load. Every replayed page is compared with the
 # primary's (wal_consistency_checking), answers are those of a sequential scan under the same
-# snapshot while postings settle and vacuum runs, and what is promoted is sound.
+# snapshot while postings are settled and vacuum runs, and the indexes of a promoted standby are
+# sound.
 use strict;
 use warnings;
 use FindBin;
@@ -20,7 +21,7 @@ CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, tenant integer, body tex
 INSERT INTO t (tenant, body) SELECT i % 3, test.any_text('t' || i) FROM generate_series(1, 1000) i;
 SQL
 my $standby = new_standby($primary);
-# These builds reach the standby while it runs.
+# These builds are replayed while the standby runs.
 $primary->safe_psql('postgres', <<'SQL');
 CREATE INDEX t_b ON t USING simhash (body) WITH (recent = 16);
 CREATE INDEX t_ts ON t USING simhash (tenant, same) INCLUDE (id)
@@ -59,7 +60,7 @@ SELECT test.agree_on_text('t', coalesce(test.any_text('q' || :a), ''), :s / 100.
 COMMIT;
 SQL
 
-# The primary takes writes while the standby answers.
+# The primary is written to while the standby answers queries.
 sub load
 {
 	under_load($primary, $seconds, \%writes, sub {

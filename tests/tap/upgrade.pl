@@ -1,5 +1,5 @@
-# Tables, indexes, constraints, triggers and models made under version 0.1.0, and what becomes of
-# them by ALTER EXTENSION pg_simhash UPDATE. The catalogue is then that of a fresh installation.
+# Tables, indexes, constraints, triggers and models made under version 0.1.0 survive ALTER EXTENSION
+# pg_simhash UPDATE. Afterwards the catalogue is that of a fresh installation.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ use Test::More;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
-# From the version before to that which CREATE EXTENSION makes.
+# $to is the version that CREATE EXTENSION installs, $from the one before it.
 my $to = $node->safe_psql('postgres',
 	q{SELECT default_version FROM pg_available_extensions WHERE name = 'pg_simhash'});
 my $from = $node->safe_psql('postgres', qq{SELECT source
@@ -26,8 +26,8 @@ sub version
 		q{SELECT extversion FROM pg_extension WHERE extname = 'pg_simhash'});
 }
 
-# What test.catalogue says of a database after a change that is undone. Toast tables are called
-# after OIDs, and some minor versions give relations a number by which they are told apart.
+# The output of test.catalogue after a change, which is rolled back. Names of TOAST tables contain
+# OIDs, and some minor versions give each relation a distinguishing number.
 sub catalogue
 {
 	my ($database, $change) = (@_, '');
@@ -36,7 +36,7 @@ sub catalogue
 	return split /\n/, $lines;
 }
 
-# The lines that only one of two lists has, marked as in a diff.
+# The lines that only one of two lists contains, marked as in a diff.
 sub difference
 {
 	my ($old, $new) = @_;
@@ -55,11 +55,11 @@ sub learns
 		. slurp_file("$FindBin::Bin/catalogue.sql"));
 }
 
-# Ways to install: as a superuser, and as the ordinary owner of a database, who is no superuser and
-# keeps the extension in a schema of its own.
+# Ways to install: as a superuser, and as the ordinary owner of a database, with the extension in
+# its own schema.
 $node->safe_psql('postgres', 'CREATE ROLE someone LOGIN');
-# What is not only added to: a cast that has become implicit, the support function of one function,
-# the comment of another, and the columns of the results of three.
+# The changes that are not additions: a cast that became implicit, the support function of one
+# function, the comment of another, and the result columns of three.
 my @altered = ('cast (pg_catalog.jsonb AS %s.simhash_config), pg_cast',
 	'function %s.hamming(bit,bit), pg_proc',
 	'function %s.simhash_blocks(pg_catalog.text), pg_description',
@@ -99,7 +99,7 @@ SQL
 	my @updated = catalogue($old);
 	isnt(difference(\@before, \@updated), '', "$way: which changes the catalogue");
 	my @gone = grep { /^- (?!extension pg_simhash,)/ } split /\n/, difference(\@before, \@updated);
-	# Comments that now begin with a mark, and else are what they were, are counted.
+	# Counts the comments that changed only by a mark at their beginning.
 	my %updated = map { ("- $_" => 1) } @updated;
 	my $marked = sub { $updated{ $_[0] =~ s/"description": "(?!internal: )/$&internal: /r } };
 	is(scalar(grep { $marked->($_) } @gone), 159, "$way: comments of what is not for a person");
@@ -110,7 +110,7 @@ SQL
 		'', "$way: to that of a fresh installation");
 }
 
-# The comparison sees whatever a script could do differently, and nothing else.
+# The comparison detects every kind of difference that a script could make.
 my @fresh = catalogue('fresh_superuser');
 my %changes = (
 	'a cost' => 'ALTER FUNCTION hamming(bigint, bigint) COST 77',
@@ -146,7 +146,7 @@ for my $what (sort keys %changes)
 	isnt(difference(\@fresh, \@changed), '', "the comparison sees $what");
 }
 
-# Everything that a database can have of 0.1.0.
+# All kinds of objects that a database can have under 0.1.0.
 $node->safe_psql('postgres', "CREATE EXTENSION pg_simhash VERSION '$from'");
 make_everything($node);
 my %expected = %{ answers($node, 'sequential') };
@@ -157,7 +157,7 @@ constraints_hold($node, $from);
 my $indexes = q{SELECT string_agg(relname || ' ' || relfilenode, ',' ORDER BY relname) FROM pg_class
 	WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'simhash')};
 my $files = $node->safe_psql('postgres', $indexes);
-# A session that has used the extension before goes on after.
+# A session that used the extension before the update goes on afterwards.
 my $session = <<'SQL';
 PREPARE near AS SELECT count(*) FROM rows
   WHERE hamming(fp, (SELECT fp FROM rows WHERE id = 7)) <= 20;
@@ -181,7 +181,7 @@ my @mine = grep { !/simhash_clusters|simhash_model/ } catalogue('postgres');
 is(difference(\@mine, [ grep { !/simhash_clusters|simhash_model/ } @fresh ]),
 	'', 'the catalogue is that of a fresh installation, but for rights that were changed');
 
-# What 0.2.0 makes goes on from there: a dump restores, and nothing is left behind.
+# The updated database can be dumped and restored, and DROP EXTENSION leaves nothing behind.
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, 'postgres' ], 'dumps');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');

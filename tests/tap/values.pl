@@ -1,5 +1,5 @@
 # An index whose keys were made by other rules, another dictionary or other tables than the library
-# has would find too few rows: it is an error to use it, and REINDEX mends it.
+# has would find too few rows: using it is an error, and REINDEX repairs it.
 use strict;
 use warnings;
 use FindBin;
@@ -76,12 +76,12 @@ for my $index (sort keys %uses)
 	}
 }
 
-# What needs no keys works, and so does the way out.
+# Statements that need no keys work, and so does the repair.
 $node->safe_psql('postgres', $_)
 	for 'DELETE FROM near WHERE id > 650', 'VACUUM near',
 	q{SELECT * FROM simhash_index_info('near_body')};
 $node->safe_psql('postgres', "REINDEX INDEX $_") for keys %uses;
-# Of several indexes each is looked at, not only the first.
+# Each of several indexes is checked, not only the first.
 my %both = (
 	second_body => q{simhash_pairs('near_body', similarity => 0.7, other => 'second_body')},
 	second_quoted => q{simhash_passages('quoted_body', other => 'second_quoted')});

@@ -1,5 +1,5 @@
-# Whole tables of texts: pairs, duplicates and clusters by similarity are what comparing each text
-# with each gives, and duplicates what inserting under the constraint leaves.
+# Whole tables of texts: pairs, duplicates and clusters by similarity are those of comparing each
+# text with each, and duplicates are the rows that inserting under the constraint drops.
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,7 @@ my $texts = "$FindBin::Bin/../../evaluate/corpora";
 
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# The definitions, by force. Expressions keep indexes from being asked.
+# The definitions, by brute force. Expressions prevent the use of indexes.
 query(<<'SQL');
 CREATE FUNCTION test.near(a text, b text, s double precision, c simhash_config DEFAULT '{}')
   RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT near_duplicate(a || '', b || '', s, c) $$;
@@ -42,7 +42,7 @@ BEGIN
 END $$;
 SQL
 
-# Equal to inserting in that order under the constraint, on three real sets, in two orders.
+# Equal to inserting in that order under the constraint, on three real data sets, in two orders.
 for (
 	[ 'en_descriptions', 2500, 0.7 ],
 	[ 'en_verses', 4000, 0.5 ],
@@ -86,9 +86,9 @@ SQL
 	query('DROP TABLE line, doc');
 }
 
-# By the definitions, on texts of few words: chains, hubs, copies, NULLs, empty ones; in scopes;
-# over partitions; after updates, some of them HOT, and deletes; beside what others have not
-# committed; with workable and with little memory.
+# By the definitions, on texts of few words: chains, hubs, copies, NULLs, empty texts; in scopes;
+# over partitions; after updates, some of them HOT, and deletes; with uncommitted changes of others;
+# with enough and with little memory.
 my %kinds = (
 	'one table' => [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'body', '' ],
 	'scopes' =>
@@ -204,7 +204,7 @@ CREATE TEMP TABLE expected AS
 SELECT (SELECT count(*) FROM found FULL JOIN expected USING (a, b, similarity)
     WHERE found IS NULL OR expected IS NULL), (SELECT count(*) > 200 FROM found);
 SQL
-			# Rows are connected as the pairs connect them, and the star is the cover.
+			# Chains are the components of the pairs, and stars are the cover.
 			is(query(<<"SQL"), '0|0|0|t', "$what: clusters");
 $setting
 CREATE TEMP TABLE pair AS SELECT a.id AS a, b.id AS b
@@ -252,7 +252,7 @@ SQL
 	query('DROP TABLE t, u, rows, others');
 }
 
-# With little memory rows are taken in blocks, and the answers are the same.
+# With little memory rows are processed in blocks. The answers are the same.
 query(<<"SQL");
 CREATE TABLE large (id bigint, body text);
 INSERT INTO large SELECT i, (SELECT string_agg(CASE WHEN n = 3 + i % 5 THEN 'own' || i % 6
@@ -276,7 +276,7 @@ SQL
 	cmp_ok((split /\|/, $sums[0])[0], '>', 10000, 'of many rows');
 }
 
-# What is refused, and how it ends.
+# Limits and cancellation.
 my $limits = q{CREATE TABLE many AS SELECT i AS id, 'one text of so many' AS body
   FROM generate_series(1, 20000) i; CREATE INDEX many_body ON many USING simhash (body);};
 query($limits);
@@ -287,7 +287,7 @@ my ($rc, $out, $error) = $node->psql('postgres',
 		SELECT count(*) FROM simhash_pairs('many_body', similarity => 0.5)});
 like($error, qr/canceling statement due to statement timeout/, 'pairs are cancelled');
 
-# What is refused, or gives nothing.
+# Calls that are refused or return nothing.
 query(<<'SQL');
 CREATE TABLE own (id integer, body text, fp fingerprint64);
 INSERT INTO own
@@ -329,7 +329,7 @@ is(query("SELECT count(*) FROM simhash_clusters('own_body', similarity => NULL)"
 cmp_ok(query("SELECT count(*) FROM simhash_duplicates('own_body')"), '>', 5,
 	'though there are some');
 
-# Covers of fingerprints of every width, by each row in turn.
+# Covers of fingerprints of every width, computed row by row.
 query(<<'SQL');
 CREATE FUNCTION test.cover_of_bits(distance integer)
   RETURNS TABLE (id integer, kept integer, apart integer) LANGUAGE plpgsql AS $$

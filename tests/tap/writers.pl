@@ -1,4 +1,4 @@
-# Writers through the trigger simhash_dedup who work at once: who waits for whom, and how long. Each
+# Concurrent writers through the trigger simhash_dedup: which waits for which, and how long. Each
 # row here is near those of its own kind (a, b, ...) and far from all others.
 use strict;
 use warnings;
@@ -75,7 +75,7 @@ sub begin
 	print { $session{$name}{input} } "$statement;\n\\warn done\n";
 }
 
-# What a session's last statement answered.
+# The error of a session's last statement, or ''.
 sub ended
 {
 	my ($name) = @_;
@@ -102,7 +102,7 @@ sub insert
 	return "INSERT INTO t (kind, fp) VALUES ('$kind', of('$kind', $variant))";
 }
 
-# One test: the session that has begun something waits for a lock of that kind.
+# One test: the session that has begun a statement waits for a lock of that type.
 sub waits
 {
 	my ($name, $kind, $test) = @_;
@@ -113,7 +113,7 @@ SELECT count(*) = 1 FROM pg_locks WHERE pid = $session{$name}{backend} AND NOT g
 SQL
 }
 
-# One test: how many rows of a kind a table has, and that nobody claims anything.
+# One test: the number of rows of a kind in a table, and no claim exists.
 sub there_are
 {
 	my ($count, $kind, $test, $table) = @_;
@@ -126,7 +126,7 @@ SQL
 }
 
 open_session($_) for qw(A B);
-# Whoever should not wait does not.
+# Sessions that should not wait would run into this timeout.
 answer('B', "SET lock_timeout = '5s'");
 
 answer('A', 'BEGIN');
@@ -157,7 +157,7 @@ is(ended('B'), '', 'until that is rolled back');
 there_are(1, 'undone', 'and is inserted');
 answer('A', 'COMMIT');
 
-# Rows that are on their way, and are not stored.
+# Rows on their way that are not stored in the end.
 answer('A', 'BEGIN');
 answer('A', "INSERT INTO t (kind, fp, code) VALUES ('dropped', of('dropped'), -1)");
 is(answer('B', insert('dropped', 1)), '', 'a row that another trigger drops is in nobody\'s way');
@@ -187,7 +187,7 @@ is(answer('A', "DO \$\$ BEGIN
 END \$\$"), '', 'and so it is where the error is caught');
 there_are(1, 'caught', 'a near one is inserted after it');
 
-# Statements inside.
+# Nested statements.
 is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('own', of('own'), -3)"),
 	'ERROR:  27000', 'a trigger BEFORE inserts what is near its row: an error');
 there_are(0, 'own', 'and neither is there');
@@ -257,7 +257,7 @@ claims_are(0, 'nor with COPY');
 is(ended('A'), '', 'which ends well');
 there_are(2, 'copied', 'and the rows are there', 'slow');
 
-# A row on its way has a claim, whatever else happens. The unique index keeps it there.
+# A row on its way has a claim until it is stored. The unique index keeps it waiting there.
 $node->safe_psql('postgres', <<'SQL');
 INSERT INTO parts VALUES (1, 'moved', of('moved before'), 5);
 CREATE TABLE two (id int, kind text, a fingerprint64, b fingerprint64, u int);
@@ -333,7 +333,7 @@ for my $table ('mixed', 'lacking')
 	there_are(2, 'one', "$table: both are there", $table);
 }
 
-# A trigger that is disabled has no say, and its arguments are not read.
+# A disabled trigger has no effect, and its arguments are not parsed.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TRIGGER d0 BEFORE INSERT ON mixed FOR EACH ROW EXECUTE FUNCTION simhash_dedup('wrong=1');
 ALTER TABLE mixed DISABLE TRIGGER d0, DISABLE TRIGGER d2;
@@ -346,7 +346,7 @@ is(answer('B', "INSERT INTO mixed (kind, a) VALUES ('off', of('off 2'))"), '',
 answer('A', 'COMMIT');
 there_are(2, 'off', 'both are there', 'mixed');
 
-# A row that ON CONFLICT has stored, or left away, is not on its way.
+# A row that ON CONFLICT has stored or left out is not on its way.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION adds(fingerprint64) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
@@ -362,7 +362,7 @@ is(answer('A', "INSERT INTO t (kind, fp, code) SELECT 'left away', of('left away
 	ON CONFLICT DO NOTHING"), '', 'and one for the next row');
 there_are(2, 'added', 'inserts what is near to a row that was left away');
 
-# Many partitions with triggers of their own.
+# Many partitions, each with its own trigger.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE many (id int PRIMARY KEY, kind text, fp fingerprint64) PARTITION BY LIST (id);
 CREATE INDEX ON many USING simhash (fp);
@@ -395,7 +395,7 @@ is(answer('B', insert('updated', 2)), '', 'nor near one that is being deleted');
 answer('A', 'COMMIT');
 there_are(0, 'updated', 'they are skipped');
 
-# Waits that end otherwise.
+# Waits that end in other ways.
 answer('A', 'BEGIN');
 answer('A', insert('cancelled', 0));
 answer('B', "SET lock_timeout = '100ms'");
@@ -418,7 +418,7 @@ answer('A', "COMMIT PREPARED 'p'");
 is(ended('B'), '', 'until it is committed');
 there_are(1, 'prepared', 'and is skipped');
 
-# A deadlock over near rows, and only then.
+# A deadlock over near rows, and only there.
 answer('A', "SET deadlock_timeout = '100ms'");
 answer($_, 'BEGIN') for qw(A B);
 answer('A', insert('first', 0));
@@ -540,8 +540,7 @@ SQL
 	}
 }
 
-## Several triggers of a table: claims of one are not compared with those of another, of which they
-## know nothing.
+## Several triggers of a table: claims of one are not compared with those of another.
 {
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE graded (id serial PRIMARY KEY, body text, tenant int, likely bool, same bool);
@@ -560,7 +559,7 @@ SQL
 		'and all are in');
 }
 
-## A row that is let through as the one with its key, which gets another key meanwhile.
+## A row is let through because it has the key of its near row, whose key changes meanwhile.
 {
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE rekeyed (id int PRIMARY KEY, fp fingerprint64);
