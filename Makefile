@@ -1,6 +1,6 @@
-# Every target sets up what it needs and says one line a step; the work is in scripts/.
+# Every target sets up its requirements and prints one line a step. The work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
-# `scripts/run` lists what maintainers run now and then.
+# `scripts/run` lists the tasks that maintainers run occasionally.
 
 .PHONY: build help install uninstall demo test bench lint release clean
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a PostgreSQL with assertions, once, below the working directory, and prints the path of its
-# pg_config. The source is that of the PostgreSQL in use. Exit status 3: the package sources of this
-# system do not have it.
+# pg_config. The source is that of the PostgreSQL in use. Exit status 3: this system's package
+# sources do not provide it.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
@@ -15,8 +15,8 @@ esac
 prefix=$work/$pg_feature-assert/server
 source=$work/$pg_feature-assert/source
 
-# fetch_source: reads copies of apt's lists with deb-src in place of deb, in a directory of their
-# own, so that nothing of the system changes.
+# fetch_source: reads copies of apt's lists with deb-src in place of deb, in a separate directory,
+# so that the system is not changed.
 fetch_source() {
   command -v apt-get >/dev/null 2>&1 || return
   local apt=$source/apt etc=/etc/apt/sources.list file name options version
@@ -47,7 +47,7 @@ fetch_source() {
   rm -rf "$apt" "$source"/*.orig.tar.*
 }
 
-# with LIBRARY OPTION: --with-OPTION if the library's development files are there, else
+# with LIBRARY OPTION: --with-OPTION if the library's development files are installed, else
 # --without-OPTION.
 with() {
   if pkg-config --exists "$1" 2>/dev/null; then say "--with-$2"; else say "--without-$2"; fi
@@ -61,7 +61,7 @@ build_server() {
       --without-readline "$(with icu-i18n icu)" "$(with zlib zlib)" \
       CFLAGS='-O1 -fno-omit-frame-pointer' &&
     nice make -s -j2 && nice make -s -j2 -C contrib &&
-    # What PostgreSQL's own tests load and run.
+    # Programs and libraries that PostgreSQL's own tests use.
     nice make -s -C src/test/regress && nice make -s -C src/test/isolation &&
     make -s install && make -s -C contrib install && make -s -C src/test/isolation install &&
     chmod -R a+rX "$source" "$prefix"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Speed: the core by criterion, then SQL beside its rivals in a private server. Keeps the figures
-# and writes docs/benchmarks.md, docs/benchmarks/*.md, plots and the README's table. ONLY names
-# the parts of bench.py that are to run. Files of bench/ that are named on the command line run
-# alone, and keep nothing.
+# Benchmarks: the core by criterion, then SQL beside its rivals in a private server. Keeps the
+# figures and writes docs/benchmarks.md, docs/benchmarks/*.md, plots and the README's table. ONLY
+# names the parts of bench.py to run. Files of bench/ named on the command line run alone, and their
+# results are not kept.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
@@ -11,7 +11,7 @@ use_workdir
 trap stop_servers EXIT
 trap 'exit 130' INT TERM
 
-# Python and the rivals that pip can install. Each that it cannot is skipped with a line.
+# Installs Python and the rivals that pip can install. Others are skipped with a line.
 need_rivals() {
   python=target/venv-bench/bin/python
   export FIND_ALL=$top/target/venv-bench/find_all
@@ -21,19 +21,19 @@ need_rivals() {
     "$python" -m pip install --quiet "$package" ||
       say "$package: skipped, pip could not install it"
   done
-  # A library of the same module name as another.
+  # This library has the same module name as another, so it gets its own directory.
   [ -d "$FIND_ALL" ] ||
     "$python" -m pip install --quiet --target "$FIND_ALL" --no-deps simhash-pybind ||
     say "simhash-pybind: skipped, pip could not install it"
 }
 
-# draw_texts: real texts as `scripts/run evaluate` draws them, unless they are there.
+# draw_texts: draws real texts as `scripts/run evaluate` does, unless they exist.
 draw_texts() {
   [ -f target/evaluate/sets/mix.jsonl ] || python3 evaluate/draw ||
     say "Texts of Debian's packages: skipped, they could not be drawn"
 }
 
-# start_pgvector: starts the server that a Python package brings pgvector in.
+# start_pgvector: starts the server of a Python package that includes pgvector.
 start_pgvector() {
   local package=$top/target/venv-bench/pgvector root=$work/pgvector
   [ -d "$package" ] ||

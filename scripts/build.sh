@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so. For a
-# server with assertions it goes to target/pgNN-assert and has Rust's assertions as well. With
-# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled.
-# With build_features set it is for tests, and compiled by the profile `quick`, as all they need.
+# Compiles the extension in release mode, if any source changed, to target/pgNN/pg_simhash.so. For a
+# server with assertions the target is target/pgNN-assert, and Rust's assertions are on. With
+# for_package set it is target/pgNN-package, and the bytes do not depend on the place of
+# compilation. With build_features set the library is for tests, and the profile is `quick`.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles Citus from a source tree, CITUS=DIR, puts it into the private server of the tests, and
-# runs the statements of docs/citus.md on three servers with it.
+# Compiles Citus from a source tree, CITUS=DIR, installs it into the private server of the tests,
+# and runs the statements of docs/citus.md on three servers with it.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 [ -f "${CITUS:-/nonexistent}/configure" ] ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Removes everything that was built, including a working directory outside the checkout.
+# Removes all build products, including a working directory outside the checkout.
 . "$(dirname "$0")/lib.sh"
 if [ -f target/workdir ]; then
   work=$(cat target/workdir)

@@ -1,10 +1,11 @@
-# The suite `clients`: every example of the pages named below as it stands, and the tests of the
-# package in clients/python. Sourced by test.sh.
+# The suite `clients`: runs every example of the pages named below as it stands, and the tests of
+# the package in clients/python. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154 # logs, suites, socket, bindir, started: test.sh, cluster.sh
 
-# install_clients: the clients' libraries, below target/clients: Python's with the package, which is
-# compiled, in a virtual environment, and node's if there is a node. Go's and Java's are Debian's
-# packages golang-github-jackc-pgx-v5-dev (or v4) and libpostgresql-jdbc-java, if they are there.
+# install_clients: installs the clients' libraries below target/clients: Python's in a virtual
+# environment, with the package, which is compiled, and node's if node is installed. Go's and Java's
+# are Debian's packages golang-github-jackc-pgx-v5-dev (or v4) and libpostgresql-jdbc-java, if
+# installed.
 install_clients() {
   local directory=target/clients newer=stamp
   if [ -f $directory/stamp ]; then
@@ -12,14 +13,14 @@ install_clients() {
       -type f -newer $directory/stamp -print -quit)
   fi
   [ -n "$newer" ] || return 0
-  # It shares what the other tests have compiled.
+  # The build reuses what other tests have compiled.
   python3 -m venv $directory/venv &&
     MATURIN_PEP517_ARGS="--profile quick" $directory/venv/bin/python -m pip install --quiet \
       --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
     npm install --prefix $directory --silent --no-audit --no-fund pg@8 drizzle-orm@0.45 || true
-    # Prisma is large: only where this suite was asked for by name. Its scripts would download
-    # programs that only migrations need.
+    # Prisma is large: only if this suite was requested by name. Its scripts would download programs
+    # that only migrations need.
     if [ "$suites" = clients ] && [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
       npm install --prefix $directory --silent --no-audit --no-fund --ignore-scripts \
         prisma@7 @prisma/client@7 @prisma/adapter-pg@7 || true
@@ -28,7 +29,7 @@ install_clients() {
   touch $directory/stamp
 }
 
-# as_client COMMAND...: runs it with the libraries of the clients, on the server of the tests.
+# as_client COMMAND...: runs it with the clients' libraries, on the server of the tests.
 as_client() {
   (
     unset "${!PG@}"

@@ -1,17 +1,17 @@
 # Private PostgreSQL clusters for the demo, the tests and the benchmarks: a copy of the server's
-# programs with the extension installed into it, run by an unprivileged user. A server that runs on
-# this machine is never touched. Sourced after lib.sh.
+# programs with the extension installed into it, run by an unprivileged user. Other servers on this
+# machine are never touched. Sourced after lib.sh.
 # shellcheck shell=bash disable=SC2154 # top, pg_build: lib.sh
 
-# PostgreSQL refuses to run as root. Then the server runs as another user.
+# PostgreSQL refuses to run as root, so root runs the server as another user.
 server_user=$(id -un)
 if [ "$(id -u)" -eq 0 ]; then
   server_user=nobody
   if id postgres >/dev/null 2>&1; then server_user=postgres; fi
 fi
 
-# as_server COMMAND...: runs it as the user who owns the clusters, in the working directory, without
-# the caller's PG* settings.
+# as_server COMMAND...: runs it as the owner of the clusters, in the working directory, without the
+# caller's PG* settings.
 as_server() {
   (
     cd "$work" || exit
@@ -38,7 +38,7 @@ use_workdir() {
 
 # stage_server NAME: copies the server below $work/pgNN-NAME (pgNN-assert-NAME), installs the
 # extension there and sets bindir to that of the copy. PostgreSQL finds its files relative to its
-# own program, so the copy is complete. A build of PostgreSQL that does not cannot be used.
+# own program, so the copy is complete. A build of PostgreSQL that does not is not supported.
 stage_server() {
   local root=$work/$pg_build-$1 source_bindir pkglibdir sharedir stamp
   source_bindir=$("$PG_CONFIG" --bindir)
@@ -52,8 +52,8 @@ stage_server() {
     say "$stamp" >"$root/stamp"
   fi
   bindir=$root$source_bindir
-  # initdb is asked, not pg_config: before 15 Debian's pg_config does not look beside itself, though
-  # its server does.
+  # Asks initdb, not pg_config: before 15 Debian's pg_config does not search relative to itself,
+  # though its server does.
   case $(as_server initdb --show -D "$work/none" 2>&1 || true) in
     *"share_path=$root/"*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
     *)
@@ -63,8 +63,8 @@ stage_server() {
   esac
 }
 
-# copy_server ROOT BINDIR PKGLIBDIR SHAREDIR: of BINDIR, which is /usr/bin on some systems, only
-# PostgreSQL's own programs.
+# copy_server ROOT BINDIR PKGLIBDIR SHAREDIR: copies the server. From BINDIR, which is /usr/bin on
+# some systems, it takes only PostgreSQL's own programs.
 copy_server() {
   local root=$1 program
   install -d "$root$2" "$root$3" "$root$4"
@@ -78,7 +78,7 @@ copy_server() {
   chmod -R a+rX "$root"
 }
 
-# start_cluster NAME [SETTING...]: starts a fresh UTF-8 cluster in $work/NAME that listens only on a
+# start_cluster NAME [SETTING...]: starts a new UTF-8 cluster in $work/NAME that listens only on a
 # socket in $socket.
 start_cluster() {
   data=$work/$1
@@ -87,7 +87,7 @@ start_cluster() {
   rm -rf "$data"
   mkdir -m 700 "$data"
   chown "$server_user" "$data"
-  # Not below the checkout, because the path of a socket may have only 107 bytes.
+  # Not below the checkout: a socket's path is limited to 107 bytes.
   socket=$(mktemp -d /tmp/pg_simhash.XXXXXX)
   chown "$server_user" "$socket"
   as_server initdb --no-sync -A trust -U postgres -E UTF8 --locale=C -D "$data" \
@@ -106,7 +106,7 @@ start_cluster() {
   fi
 }
 
-# stop_cluster: stops the cluster in $data, if one runs there, and removes its socket directory.
+# stop_cluster: stops the cluster in $data, if it runs, and removes its socket directory.
 stop_cluster() {
   local directory=${socket:-}
   if [ -n "${data:-}" ] && [ -f "$data/postmaster.pid" ]; then
@@ -117,8 +117,8 @@ stop_cluster() {
   socket=
 }
 
-# stop_server DATA-DIRECTORY: stops it with the pg_ctl beside the program that runs there. One that
-# was killed, or whose machine was, leaves a postmaster.pid and is stopped already.
+# stop_server DATA-DIRECTORY: stops it with the pg_ctl beside its own program. A server that was
+# killed, or whose machine was, has stopped already and leaves a postmaster.pid.
 stop_server() {
   local bindir status=0
   bindir=$(sed -E 's|/postgres "-D".*||' "$1/postmaster.opts")

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Makes Debian packages in target/packages: of the extension, and of its debug symbols. For the
+# Makes Debian packages of the extension and of its debug symbols in target/packages: for the
 # PostgreSQL that PG_CONFIG names, else for each that is installed with its headers.
 . "$(dirname "$0")/lib.sh"
 . scripts/packages.sh
 architecture=$(dpkg --print-architecture)
 umask 022
 
-# dependencies_of LIBRARY: the packages of the libraries that it needs, with their versions.
+# dependencies_of LIBRARY: the packages of the libraries that it needs, with versions.
 dependencies_of() (
   mkdir -p "$work/shlibdeps/debian"
   cd "$work/shlibdeps"
   printf 'Source: pg-simhash\n\nPackage: pg-simhash\nArchitecture: any\n' >debian/control
-  # The server has the symbols that it does not find in libraries.
+  # Symbols that no library provides come from the server.
   dpkg-shlibdeps -O --warnings=0 -e "$1" 2>/dev/null | sed -n 's/^shlibs:Depends=//p'
 )
 
@@ -36,8 +36,8 @@ kilobytes() {
     awk '{ sum += ($1 == "f") ? int(($2 + 1023) / 1024) : 1 } END { print sum }'
 }
 
-# make_package ROOT FIELD...: the package of the files below ROOT. Fields are lines of its control
-# file.
+# make_package ROOT FIELD...: makes the package of the files below ROOT. Fields are lines of its
+# control file.
 make_package() {
   local root=$1 name file
   shift
@@ -50,13 +50,13 @@ make_package() {
     "Architecture: $architecture" "Maintainer: $maintainer" "Priority: optional" \
     "Installed-Size: $(kilobytes "$root/usr")" >"$root/DEBIAN/control"
   set_times "$root"
-  # One thread: the bytes of xz depend on their number.
+  # One thread: the output of xz depends on the number of threads.
   DPKG_DEB_THREADS_MAX=1 dpkg-deb --build --root-owner-group -Zxz "$root" "$file.new" >/dev/null
   mv -f "$file.new" "$file"
   say "${file#"$top/"}"
 }
 
-# make_packages: both packages for one PostgreSQL.
+# make_packages: makes both packages for one PostgreSQL.
 make_packages() {
   use_package
   local package=postgresql-$pg_major-pg-simhash

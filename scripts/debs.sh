@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the Debian packages for every supported version of PostgreSQL in target/packages, of the
-# commit that is checked out. Each is compiled in a system that has that version; VERSIONS="14 17"
-# are the versions to make.
+# Makes the Debian packages for every supported version of PostgreSQL in target/packages, from the
+# commit that is checked out. Each is compiled in a system that has that version. VERSIONS="14 17"
+# limits the versions.
 . "$(dirname "$0")/lib.sh"
 . scripts/packages.sh
 . scripts/systems.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The demo: a private server with real texts in it, whose near-duplicates are found step by step.
-# The server goes on running, to try more with psql. `demo.sh stop` ends it. A second run starts
-# afresh.
+# The demo: a private server with real texts, whose near-duplicates are found step by step. The
+# server keeps running for further experiments with psql. `demo.sh stop` stops it. A second run
+# starts from the beginning.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_workdir

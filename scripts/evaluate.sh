@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# How well the methods find near-duplicates. Measures the texts below evaluate/corpora, and with
-# CORPORA=DIRECTORY those that are not shipped. Then large sets, which evaluate/draw draws from
-# Debian's registry, the first time (MIRROR=URL names a mirror); they take an hour and 6 GB of
-# memory. ONLY=EXPERIMENT runs that one alone, such as "verified" or "large". Then writes
-# docs/evaluation.md, docs/evaluation/*.md and their plots.
+# Evaluates how well the methods find near-duplicates. Measures the texts below evaluate/corpora,
+# and with CORPORA=DIRECTORY others that are not shipped. Then measures large sets, which
+# evaluate/draw draws from Debian's registry on the first run (MIRROR=URL names a mirror); they take
+# an hour and 6 GB of memory. ONLY=EXPERIMENT runs one experiment, such as "verified" or "large".
+# Finally writes docs/evaluation.md, docs/evaluation/*.md and their plots.
 . "$(dirname "$0")/lib.sh"
 say "Compiling the evaluation (the first time takes some minutes)"
 cargo build --quiet --release --locked -p simhash-evaluate
 program=${CARGO_TARGET_DIR:-target}/release/simhash-evaluate
 
-# large: draws large sets and measures them. Without a network, and without those of an earlier run,
-# the results stay.
+# large: draws large sets and measures them. Without a network or the sets of an earlier run, the
+# results stay.
 large() {
   if ! python3 evaluate/draw; then
     say "The large sets: not here, so their results stay"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Has libFuzzer look for bytes that break the core's parsers or an index with damaged pages: each
-# target of crates/simhash-fuzz for FUZZ_SECONDS (60). FUZZ="pages text" are the targets to run.
-# What it has found to be of interest is kept, and the next run begins with it. Ends with "N passed,
-# N failed". Stable Rust serves: the core has no unsafe code that a sanitizer would have to watch.
+# Fuzzes the core's parsers and an index with damaged pages with libFuzzer: each target of
+# crates/simhash-fuzz for FUZZ_SECONDS (60). FUZZ="pages text" selects targets. Inputs of interest
+# are kept for the next run. Ends with "N passed, N failed". Stable Rust suffices: the core has no
+# unsafe code that a sanitizer would have to check.
 . "$(dirname "$0")/lib.sh"
 command -v c++ >/dev/null 2>&1 || die "libFuzzer is compiled with c++: install g++"
 work=$top/target/fuzz
@@ -15,7 +15,7 @@ flags=(-Cpasses=sancov-module -Cdebug-assertions -Coverflow-checks
   -Cllvm-args=-sanitizer-coverage-pc-table
   -Cllvm-args=-sanitizer-coverage-trace-compares)
 say "Compiling for libFuzzer"
-# With --target, build scripts and macros are not instrumented.
+# --target keeps build scripts and macros uninstrumented.
 targets=${FUZZ:-config fingerprint model pages text}
 bins=()
 for target in $targets; do bins+=(--bin "fuzz_$target"); done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs into the PostgreSQL that PG_CONFIG names, below DESTDIR if that is set. `install.sh
-# uninstall` takes the files out again.
+# uninstall` removes the files.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 pkglibdir=$("$PG_CONFIG" --pkglibdir)
@@ -13,8 +13,8 @@ if [ "${1:-}" = uninstall ]; then
   exit 0
 fi
 
-# `make install` alone builds first. `make && sudo make install` must not need Rust for root, whose
-# PATH may not have it.
+# `make install` alone builds first. After `make`, `sudo make install` must not need Rust, which
+# root's PATH may lack.
 if ! library_is_current; then
   if command -v cargo >/dev/null 2>&1; then
     scripts/build.sh
@@ -34,7 +34,7 @@ for dir in "$root$pkglibdir" "$root$sharedir/extension"; do
   while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
   [ -w "$dir" ] || die "no permission to write to $dir: sudo make install PG_CONFIG=$PG_CONFIG"
 done
-# Debug symbols are ten times as large as the code. They stay with what was built.
+# Debug symbols are ten times as large as the code. They stay in the build directory.
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
 if strip --strip-unneeded -o "$stripped" "$library" 2>/dev/null; then library=$stripped; fi

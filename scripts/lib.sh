@@ -1,11 +1,11 @@
-# What every script here shares: messages, tools found, the working directory. Sourced by bash.
+# Shared by all scripts here: messages, discovery of tools, the working directory. Sourced by bash.
 # shellcheck shell=bash
 
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$top"
-# With RUST_BACKTRACE set, errors would carry backtraces, and expected outputs would depend on who
-# runs the tests.
+# With RUST_BACKTRACE set, errors would contain backtraces, and expected outputs would depend on the
+# environment.
 unset RUST_BACKTRACE
 
 say() { printf '%s\n' "$*"; }
@@ -17,7 +17,7 @@ die() {
 # version_ge A B: is version A at least B?
 version_ge() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# quietly LOG COMMAND...: output goes to target/logs/LOG; on failure its end is shown.
+# quietly LOG COMMAND...: writes output to target/logs/LOG, and shows its end on failure.
 quietly() {
   local log=$top/target/logs/$1
   shift
@@ -28,12 +28,12 @@ quietly() {
   fi
 }
 
-# rustup may have installed Rust without a new login since then.
+# rustup may have installed Rust after this login.
 if ! command -v cargo >/dev/null 2>&1 && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
   PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 fi
 
-# rust_needed_for VERSION: the oldest Rust that compiles for that PostgreSQL, or at all.
+# rust_needed_for VERSION: the oldest Rust that compiles for that PostgreSQL, or for any.
 rust_needed_for() {
   local newer
   newer=$(sed -n "s/^rust-for-pg$1 = \"\(.*\)\"/\1/p" Cargo.toml)
@@ -41,7 +41,7 @@ rust_needed_for() {
 }
 
 # find_pg_config: prints PG_CONFIG if that is set, else the pg_config on PATH, else the newest below
-# /usr/lib/postgresql. Only one with both server and headers counts. Prints nothing when there is
+# /usr/lib/postgresql. Only one with both server and headers counts. Prints nothing if there is
 # none.
 find_pg_config() {
   local candidate candidates
@@ -61,7 +61,7 @@ find_pg_config() {
   done
 }
 
-# version_of PG_CONFIG: the major version, such as 15; nothing if the program is no pg_config.
+# version_of PG_CONFIG: the major version, such as 15, or nothing if the program is no pg_config.
 version_of() { { "$1" --version 2>/dev/null || true; } | sed -nE 's/^PostgreSQL ([0-9]+).*/\1/p'; }
 
 # check_pg_config: stops if PG_CONFIG is set and names no pg_config.
@@ -81,8 +81,8 @@ has_server_and_headers() {
   [ -x "$bindir/postgres" ] && [ -f "$("$1" --includedir-server)/postgres.h" ]
 }
 
-# One spelling for one installation, so that Cargo does not rebuild the bindings for another name of
-# it.
+# canonical_pg_config PG_CONFIG: one name for each installation. With another name Cargo would
+# rebuild the bindings.
 canonical_pg_config() {
   local bindir
   bindir=$("$1" --bindir)
@@ -90,9 +90,9 @@ canonical_pg_config() {
 }
 
 # use_postgresql: sets PG_CONFIG, pg_major (such as 15), pg_feature (pg15), pg_build (pg15, or
-# pg15-assert for a server with assertions, whose library has Rust's as well) and library, or stops.
-# build_features names further features of Cargo.toml that the library is compiled with. With
-# for_package set it is the library of a package.
+# pg15-assert for a server with assertions, whose library has Rust's too) and library, or stops.
+# build_features names further Cargo features of the library. With for_package set it is the library
+# of a package.
 use_postgresql() {
   local found supported
   check_pg_config
@@ -112,16 +112,16 @@ use_postgresql() {
   library=target/$pg_build${build_features:+-$build_features}${for_package:+-package}/pg_simhash.so
 }
 
-# library_is_current: whether the library is there and no source is newer.
+# library_is_current: whether the library exists and no source is newer.
 library_is_current() {
   [ -f "$library" ] && [ -z "$(find Cargo.toml Cargo.lock build.rs src crates sql \
     -type d \( -name tests -o -name benches -o -name examples \) -prune \
     -o -type f -newer "$library" -print -quit)" ]
 }
 
-# put_files MODE FROM TO [FROM TO]...: replaces files by renaming. It never writes over a file,
-# because a running backend has the old library mapped. If a file cannot be written (a full disk),
-# all stay as they were and nothing new is left behind.
+# put_files MODE FROM TO [FROM TO]...: replaces files by renaming. It never writes into a file,
+# because a running backend has mapped the old library. If a file cannot be written (a full disk),
+# all stay unchanged and no new file remains.
 put_files() (
   mode=$1 new=() pairs=("${@:2}")
   trap 'rm -f "${new[@]}"' EXIT

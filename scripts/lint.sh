@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Formatting and lints, with warnings denied. Licences and advisories of crates where cargo-deny is
-# there, shell scripts where shellcheck is. Lines of at most 100 characters. Which files use which,
-# where links lead, whether versions agree, and whether the pages of figures are what the committed
-# results give.
+# Formatting and lints, with warnings denied; licences and advisories of crates if cargo-deny is
+# installed; shell scripts if shellcheck is. Also lines of at most 100 characters, dependencies
+# between files, link targets, version numbers, and whether the pages of figures follow from the
+# committed results.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 for component in fmt clippy; do
@@ -10,7 +10,7 @@ for component in fmt clippy; do
     quietly rustup.log rustup component add rustfmt clippy
 done
 
-# check_crates: licences and sources of all crates, by deny.toml; advisories where their database
+# check_crates: licences and sources of all crates, by deny.toml, and advisories if their database
 # can be fetched.
 check_crates() {
   if ! cargo deny --version >/dev/null 2>&1; then
@@ -25,9 +25,9 @@ check_crates() {
   fi
 }
 
-# check_api: whether the API of simhash-core is still that of the commit which its Cargo.toml names,
-# or its version says that it is not. Whoever changes it on purpose, while nothing is released,
-# names the commit that does.
+# check_api: whether the API of simhash-core is that of the commit named in its Cargo.toml, or its
+# version declares the change. Before a release, a commit that changes the API on purpose is named
+# there.
 check_api() {
   local since
   since=$(sed -n 's/^api-since = "\(.*\)"/\1/p' crates/simhash-core/Cargo.toml)
@@ -54,7 +54,7 @@ unformatted=$(cargo fmt --all -- --check -l || true)
 $unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --profile quick --locked --workspace \
   --all-targets --no-default-features --features "$pg_feature,lock-order" -- -D warnings
-# A small build of the core: without dictionaries.
+# A small build of the core, without dictionaries.
 cargo check --quiet --profile quick --locked -p simhash-core --no-default-features
 check_crates
 check_api
@@ -62,7 +62,7 @@ check_examples
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh scripts/run tests/*.sh packaging/action/*.sh .ci/run
 fi
-# Characters, not bytes. Tables, and plans that a page shows, are as wide as they are.
+# Counts characters, not bytes. Tables and plans shown on a page may be wider.
 long=$(git ls-files '*.rs' '*.py' '*.sh' '*.sql' '*.pl' '*.pm' '*.spec' '*.md' '*.toml' Makefile |
   LC_ALL=C.UTF-8 xargs grep -nHP '^(?!\||.*Remote SQL:).{101,}' || true)
 [ -z "$long" ] || die "Lines of more than 100 characters:

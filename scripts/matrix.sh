@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `make test` of the commit that is checked out, on every version of PostgreSQL that is supported,
-# each from its own system's packages, run there by a user without rights: all of it on 15, and on
-# the others the suites that know PostgreSQL. One line for each version, and the table in
-# docs/versions.md. VERSIONS="14 17" are the versions to run. What has passed on a commit is not run
-# again on it. Versions after 15 are also upgraded to from 15, if that has passed.
+# Runs `make test` of the commit that is checked out on every supported version of PostgreSQL, each
+# from its own system's packages, as an unprivileged user: all suites on 15, and on the others those
+# that depend on PostgreSQL. Prints one line for each version, and writes the table in
+# docs/versions.md. VERSIONS="14 17" limits the versions. Versions that passed on a commit are not
+# run again on it. Versions after 15 also test the upgrade from 15, if that has passed.
 . "$(dirname "$0")/lib.sh"
 . scripts/systems.sh
 [ -z "$(git status --porcelain -- . ':!docs/versions.md')" ] ||
@@ -15,7 +15,8 @@ suites='build least regress isolation clients tap'
 passed=$top/target/matrix/$commit
 mkdir -p "$passed"
 
-# prepare VERSION RELEASE: a system with what `make test` needs, and a checkout of the commit.
+# prepare VERSION RELEASE: makes a system with the requirements of `make test` and a checkout of the
+# commit.
 prepare() {
   make_system "$2"
   add_packages "$2" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
@@ -25,8 +26,8 @@ prepare() {
   add_checkout "$2"
 }
 
-# newer_pgbench VERSION RELEASE: gives it that of 15. Older ones do not try a transaction again, and
-# tests of concurrent clients are not run with them.
+# newer_pgbench VERSION RELEASE: installs the pgbench of 15. Older ones do not retry transactions,
+# and tests of concurrent clients skip them.
 newer_pgbench() {
   make_system bookworm
   add_packages bookworm postgresql-15
@@ -34,9 +35,9 @@ newer_pgbench() {
     "$systems_dir/$2/usr/lib/postgresql/$1/bin/"
 }
 
-# old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
-# system, for the test pg_upgrade. Libraries that the system lacks come along, where pg_upgrade
-# finds them too. JIT goes: the system has another LLVM.
+# old_server RELEASE: copies the tested PostgreSQL 15 with the extension into a later system, for
+# the test pg_upgrade. Libraries that the system lacks are copied to where pg_upgrade finds them
+# too. JIT is removed: the system has another LLVM.
 old_server() {
   local root=$systems_dir/$1 from=$systems_dir/bookworm to=/home/builder/old15 library path has
   local server=usr/lib/postgresql/15
@@ -54,7 +55,7 @@ old_server() {
   in_system "$1" chown -R builder: "$to"
 }
 
-# run_tests VERSION RELEASE: the tests there. Prints their sum; nothing if they ended badly.
+# run_tests VERSION RELEASE: runs the tests there. Prints their totals, or nothing on failure.
 run_tests() {
   local log=$top/target/logs/matrix-$1.log old='' run=(make test)
   if [ "$1" -ne 15 ]; then
@@ -70,7 +71,7 @@ run_tests() {
   { grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true; } | tail -n 1
 }
 
-# write_row VERSION LINE: its row of the table, in the place of the one before.
+# write_row VERSION LINE: writes the version's row of the table, in place of the previous one.
 write_row() {
   local server
   server=$(in_system "$(release_of "$1")" "/usr/lib/postgresql/$1/bin/postgres" --version |

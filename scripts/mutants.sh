@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# The faults that the simulation must find, as patches to the index: crates/simhash-mutants/faults.
+# Edits the faults that the simulation must find: patches to the index in
+# crates/simhash-mutants/faults.
 #
-#   scripts/mutants.sh edit   writes a copy of the index with its faults to target/mutants, to be
-#                             changed there. What does not fit the index any more is marked.
-#   scripts/mutants.sh save   makes the patches anew, of what differs between the index and the copy
+#   scripts/mutants.sh edit   writes a copy of the index with its faults to target/mutants, to
+#                             edit there. Conflicts with the present index are marked.
+#   scripts/mutants.sh save   makes the patches again, from what the copy changes in the index
 . "$(dirname "$0")/lib.sh"
 sources=crates/simhash-index/src faults=crates/simhash-mutants/faults copy=$top/target/mutants
 repository=$(git rev-parse --absolute-git-dir)
 
-# git_in FOLDER ARGUMENTS...: git, with FOLDER for the checkout, and what is staged for the copy's.
+# git_in FOLDER ARGUMENTS...: runs git with FOLDER as the work tree and the copy's index file.
 git_in() {
   GIT_DIR=$repository GIT_INDEX_FILE=$copy/.staged GIT_WORK_TREE=$1 git -C "$1" "${@:2}"
 }
 
-# stage FOLDER: stages the sources there, and no others. Prints their tree.
+# stage FOLDER: stages only the sources there. Prints their tree.
 stage() {
   rm -f "$copy/.staged"
   git_in "$1" add -- "$sources"
   git_in "$1" write-tree
 }
 
-# put PATCH FILE: puts a file's faults into the copy.
+# put PATCH FILE: applies a file's faults to the copy.
 put() {
   git_in "$copy" apply --3way "$1" 2>/dev/null && return
   if [ -n "$(git_in "$copy" ls-files --unmerged -- "$2")" ]; then

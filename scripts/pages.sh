@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes docs/benchmarks.md, docs/evaluation.md, the pages in docs/benchmarks and docs/evaluation,
-# their plots and the README's table from the committed results. Without matplotlib the plots stay.
+# their plots and the README's table from the committed results. Without matplotlib the plots are
+# kept.
 . "$(dirname "$0")/lib.sh"
 python=python3
 if ! "$python" -c 'import matplotlib' 2>/dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Uploads one form of what `make release` made and tested in target/release-N: what only a release
-# can do, and what no test here can show. DRY_RUN=1 prints the command instead.
+# Uploads one form of the files that `make release` made and tested in target/release-N. Only a real
+# release can test this. DRY_RUN=1 prints the command instead.
 # usage: publish.sh release|image|wheels|crate|pgxn
 . "$(dirname "$0")/lib.sh"
 . scripts/packages.sh
@@ -10,13 +10,14 @@ run() { if [ -n "${DRY_RUN:-}" ]; then say "$*"; else "$@"; fi; }
   die "META.json still has OWNER in the repository's address"
 
 case ${1:-} in
-  # The page of the release, with all files. GH_TOKEN lets gh do so.
+  # The release's page, with all files. gh takes GH_TOKEN.
   release)
     scripts/release_notes.sh "$version" >target/release-notes.md
     run gh release create "v$version" --verify-tag --title "pg_simhash $version" \
       --notes-file target/release-notes.md "$from"/*
     ;;
-  # IMAGE is the images' name, such as ghcr.io/OWNER/postgres-simhash; docker is logged in.
+  # IMAGE is the name of the images, such as ghcr.io/OWNER/postgres-simhash. docker must be logged
+  # in.
   image)
     for major in 14 15 16 17 18; do
       tag=${IMAGE:?IMAGE: the name of the image}:$major-$version
@@ -26,9 +27,9 @@ case ${1:-} in
     run docker build -f packaging/Dockerfile --target image-volume -t "$IMAGE-volume:18-$version" .
     run docker push "$IMAGE-volume:18-$version"
     ;;
-  # TWINE_USERNAME and TWINE_PASSWORD.
+  # Takes TWINE_USERNAME and TWINE_PASSWORD.
   wheels) run twine upload "$from"/pg_simhash-*.whl "$from"/pg_simhash-*.tar.gz ;;
-  # CARGO_REGISTRY_TOKEN.
+  # Takes CARGO_REGISTRY_TOKEN.
   crate) run cargo publish --locked -p simhash-core ;;
   pgxn)
     run curl --fail --user "${PGXN_USER:-}:${PGXN_PASSWORD:-}" \

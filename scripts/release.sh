@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes everything that a release consists of, of the tag that is checked out, in target/release-N
-# for version N: packages for every supported PostgreSQL, each compiled in a system of its own,
-# wheels, the crate, the archive for PGXN, and SHA256SUMS. Makes all of it a second time from
-# another directory and compares the bytes; then installs, uses and removes it. As root on Debian or
-# Ubuntu; it takes some hours. VERSIONS="15 19" are the versions of PostgreSQL to make packages for.
-# FORMS="wheels crate" are the only things to make. What was made of a commit is not made again.
+# Makes all files of a release from the tag that is checked out, in target/release-N for version N:
+# packages for every supported PostgreSQL, each compiled in its own system, wheels, the crate, the
+# archive for PGXN, and SHA256SUMS. Makes them a second time from another directory and compares the
+# bytes; then installs, uses and removes them. As root on Debian or Ubuntu; it takes some hours.
+# VERSIONS="15 19" limits the versions of PostgreSQL, FORMS="wheels crate" the forms. Forms that
+# were made from a commit are not made again.
 . "$(dirname "$0")/lib.sh"
 . scripts/packages.sh
 . scripts/systems.sh
@@ -25,7 +25,7 @@ if [ "$(cat "$out/.commit" 2>/dev/null || true)" != "$commit" ]; then
 fi
 mkdir -p target/logs "$again"
 
-# has_made FORM: whether both copies of it are there.
+# has_made FORM: whether both copies of it exist.
 has_made() { [ -f "$out/.made-$1" ]; }
 made() { touch "$out/.made-$1"; }
 
@@ -54,7 +54,7 @@ make_packages() {
 }
 
 # in_clone COMMAND...: runs it in a clone of this commit in another directory, with another home of
-# Cargo that has only its downloads.
+# Cargo that contains only downloads.
 in_clone() {
   if [ ! -d "$clone" ]; then
     git clone -q . "$clone"
@@ -87,7 +87,7 @@ make_crate() {
   made crate
 }
 
-# What PGXN takes. Its own program checks META.json.
+# The archive for PGXN. PGXN's own program checks META.json.
 make_pgxn() {
   has_made pgxn && return
   local validator=$top/target/tools/bin/pgxn_meta name=pg_simhash-$version
@@ -120,7 +120,7 @@ for file in $artefacts; do
 done
 scripts/release_sums.sh
 
-# suite NAME COMMAND...: tests that end with "N passed, N failed", of which each counts.
+# suite NAME COMMAND...: runs tests that end with "N passed, N failed", and counts each.
 suite() {
   local name=$1 counts
   shift
@@ -132,7 +132,7 @@ suite() {
   check "$name: target/logs/release-test-$name.log" grep -q ', 0 failed' <<<"$counts"
 }
 
-# Installed as whoever has downloaded it: into an environment with nothing else.
+# Installs the wheel as a user does, into an empty environment.
 use_wheel() {
   local wheel
   wheel=$(ls "$out"/pg_simhash-*manylinux*"$(uname -m)".whl)
@@ -145,7 +145,7 @@ use_wheel() {
   ! "$tmp/venv/bin/python" -c 'import pg_simhash' 2>/dev/null
 }
 
-# As a dependency of another crate, from the file that is uploaded.
+# Uses the crate as a dependency of another, from the file that is uploaded.
 use_crate() {
   mkdir -p "$tmp/crate/src"
   tar -xzf "$out/simhash-core-$version.crate" -C "$tmp"

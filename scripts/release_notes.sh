@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the notes of a release: what CHANGELOG.md says of that version, and how to install it.
+# Prints the notes of a release: the version's section of CHANGELOG.md, and how to install it.
 # usage: release_notes.sh VERSION
 . "$(dirname "$0")/lib.sh"
 version=${1:?usage: release_notes.sh VERSION}
@@ -7,7 +7,7 @@ changes=$(awk -v version="$version" '
   /^## / { inside = $2 == version; next }
   inside' CHANGELOG.md)
 [ -n "$changes" ] || die "CHANGELOG.md has no section of version $version"
-# The page heads them with the version.
+# The section starts below its heading, because the release's page has the version as a title.
 sed '/./,$!d; s/^### /## /' <<<"$changes"
 cat <<END
 

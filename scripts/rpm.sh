@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes RPMs in target/packages, of the extension and of its debug symbols, for the PostgreSQL of
-# PostgreSQL's own repository (PGDG). Compiled for the one that PG_CONFIG names, else for each that
-# is installed with its headers.
+# Makes RPMs of the extension and of its debug symbols in target/packages, for the PostgreSQL of
+# PostgreSQL's own repository (PGDG). They are compiled for the PostgreSQL that PG_CONFIG names,
+# else for each that is installed with its headers.
 . "$(dirname "$0")/lib.sh"
 . scripts/packages.sh
 umask 022
 
-# make_packages: both packages for one PostgreSQL.
+# make_packages: makes both packages for one PostgreSQL.
 make_packages() {
   use_package
   local name=pg_simhash_$pg_major prefix=/usr/pgsql-$pg_major root=$work/root file

@@ -1,5 +1,5 @@
 # Settings with which the same commit, compiler and headers give the same library, byte for byte,
-# wherever the checkout and Cargo's home are. Sourced after lib.sh, before cargo build.
+# whatever the directories of the checkout and of Cargo. Sourced after lib.sh, before cargo build.
 # shellcheck shell=bash
 
 rust_source=$(rustc --print sysroot)/lib/rustlib/src/rust
@@ -7,7 +7,7 @@ rust_commit=$(rustc --version --verbose | sed -n 's/^commit-hash: //p')
 mkdir -p "${CARGO_HOME:-$HOME/.cargo}"
 cargo_home=$(cd "${CARGO_HOME:-$HOME/.cargo}" && pwd -P)
 
-# Paths are in messages of panics and in debug information. What is remapped last wins.
+# Messages of panics and debug information contain paths. The last matching remap wins.
 # shellcheck disable=SC2054 # the comma is the linker's
 flags=(
   "--remap-path-prefix=$cargo_home=/cargo"

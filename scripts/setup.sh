@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Finds out what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`, `setup.sh
-# rpm`) and try those (`setup.sh deb-test`, `setup.sh rpm-test`), to test (`setup.sh test`), or to
-# test at length (`setup.sh soak`, `setup.sh fuzz`), and installs it on Debian and Ubuntu. If
-# nothing is missing it changes nothing and calls no package manager.
+# Determines what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`,
+# `setup.sh rpm`) and test them (`setup.sh deb-test`, `setup.sh rpm-test`), to test (`setup.sh
+# test`), or to test at length (`setup.sh soak`, `setup.sh fuzz`), and installs it on Debian and
+# Ubuntu. If nothing is missing it changes nothing and calls no package manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
 packages=()
@@ -14,7 +14,7 @@ need_compiler() {
   [ -d /etc/ssl/certs ] && any_file '/etc/ssl/certs/*' || packages+=(ca-certificates)
 }
 
-# bindgen loads libclang and reads the compiler's own headers beside it.
+# bindgen loads libclang and reads the compiler's own headers, which are in a directory beside it.
 need_libclang() {
   [ -n "${LIBCLANG_PATH:-}" ] && return
   if any_file '/usr/lib*/llvm*/lib*/libclang*.so*' || any_file '/usr/lib*/libclang*.so*' ||
@@ -25,7 +25,7 @@ need_libclang() {
   packages+=(libclang-dev)
 }
 
-# need_postgresql: the PostgreSQL that is there, else the one that the distribution ships.
+# need_postgresql: accepts an installed PostgreSQL, else adds the distribution's.
 need_postgresql() {
   [ -n "$(find_pg_config)" ] && return
   local version
@@ -54,8 +54,8 @@ need_test_tools() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
 }
 
-# need_python MODULES: Python with these. Where nothing can be installed, scripts say what they
-# skip.
+# need_python MODULES: adds Python unless it has these modules. If nothing can be installed, scripts
+# report what they skip.
 need_python() {
   python3 -c "import $1" 2>/dev/null && return
   command -v apt-get >/dev/null 2>&1 && find_root || return 0
@@ -65,8 +65,8 @@ need_python() {
 # need_program PROGRAM PACKAGE
 need_program() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 
-# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, a compiler for libFuzzer, and what
-# runs programs of arm64. If the system has no package of a tool, the soak says what it skips.
+# need_soak_tools: adds tools to build PostgreSQL, sqlsmith, a compiler for libFuzzer, and an
+# emulator for arm64. If the system has no package of a tool, the soak reports what it skips.
 need_soak_tools() {
   command -v apt-get >/dev/null 2>&1 || return 0
   local tool
@@ -92,13 +92,13 @@ rust_is_new_enough() {
   [ -n "$version" ] && command -v cargo >/dev/null 2>&1 && version_ge "$version" "$rust_needed"
 }
 
-# packaged_version PACKAGE: the upstream version that apt would install; nothing if it has none.
+# packaged_version PACKAGE: the upstream version that apt would install, or nothing.
 packaged_version() {
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][0-9.]*\).*/\1/p'
 }
 
-# need_rust: adds the packages that bring Rust. Stops if Rust is there but too old, or if no package
-# brings a Rust that is new enough.
+# need_rust: adds the packages that provide Rust. Stops if Rust is installed but too old, or if no
+# package provides a Rust that is new enough.
 need_rust() {
   local version
   version=$(find_pg_config)
@@ -125,8 +125,8 @@ need_rust() {
   fi
 }
 
-# find_root: sets as_root to the prefix that runs a command as root. Without a terminal it must not
-# ask for a password. Fails if there is no such prefix.
+# find_root: sets as_root to the prefix that runs a command as root. Without a terminal the prefix
+# must not ask for a password. Fails if there is none.
 find_root() {
   as_root=()
   [ "$(id -u)" -eq 0 ] && return
@@ -164,7 +164,7 @@ finish_rust() {
   quietly rustup.log rustup default stable
 }
 
-# Packages are tested by root, for whom nothing needs to be there to compile with.
+# Root tests packages, and needs no compilers for that.
 case $goal in
   deb-test) need_program lintian lintian ;;&
   rpm-test) need_program rpm rpm ;;&

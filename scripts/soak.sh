@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# The simulation and the cluster tests at full length, then all tests with a server and other
-# people's tools on a server with assertions. Ends with "N passed, N failed, N skipped".
-# SQLSMITH_QUERIES and SIMHASH_SEED may be set. What has passed on a commit is not run again on it:
-# a soak that was interrupted goes on where it stopped, and one that failed runs the rest. What
-# needs no server runs beside the rest, with a lower priority.
+# Runs the simulation and the cluster tests at full length, then all tests with a server, and tools
+# from elsewhere, on a server with assertions. Ends with "N passed, N failed, N skipped".
+# SQLSMITH_QUERIES and SIMHASH_SEED may be set. Steps that passed on a commit are not run again on
+# it: an interrupted soak continues, and a failed one runs the rest. Steps without a server run in
+# parallel, at a lower priority.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
 use_workdir
-# What each step says: its passed, failed and skipped tests.
+# The result of each step: its passed, failed and skipped tests.
 results=$work/soak/results
 rm -rf "$results"
 mkdir -p "$results"
 
-# done_here: the directory that keeps what passed on the commit that is checked out. With changes
-# that are not committed, and outside a checkout, nothing is kept.
+# done_here: the directory that records the steps that passed on the commit that is checked out.
+# With uncommitted changes, and outside a checkout, nothing is recorded.
 done_here=$work/soak/uncommitted
 rm -rf "$done_here"
 if commit=$(git rev-parse --verify HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then
   done_here=$work/soak/$commit
 fi
 
-# step NAME COMMAND...: runs it, unless it passed on this commit before, and keeps what its last
-# line says. Single cluster tests are kept too.
+# step NAME COMMAND...: runs it, unless it passed on this commit before, and records the counts in
+# its last line. Single cluster tests are recorded too.
 step() {
   local name=$1 log=$top/target/logs/soak-$1.log kept=$done_here/$1 status=0 line numbers
   shift
@@ -38,12 +38,12 @@ step() {
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1 || true)
   if [ "$status" -eq 0 ]; then say "$line" >"$kept"; fi
   read -r -a numbers <<<"$(tr -c '0-9\n' ' ' <<<"$line")"
-  # A step that ends badly and names no failure counts as one.
+  # A step that fails without naming a failure counts as one failure.
   if [ "$status" -ne 0 ] && [ "${numbers[1]:-0}" -eq 0 ]; then numbers[1]=1; fi
   say "${numbers[0]:-0} ${numbers[1]:-0} ${numbers[2]:-0}" >"$results/$name"
 }
 
-# sum COLUMN: of all steps.
+# sum COLUMN: over all steps.
 sum() { cat "$results"/* | awk -v column="$1" '{n += $column} END {print n + 0}'; }
 
 without_server() {
@@ -53,7 +53,7 @@ without_server() {
   step arm64 scripts/test.sh arm64
   say "Bytes that libFuzzer finds"
   step fuzz scripts/fuzz.sh
-  # In parts, so that a soak that was interrupted has little of it to do again.
+  # In parts, so that an interrupted soak repeats little of it.
   for part in 1 2 3 4 5; do
     say "Schedules of the index's protocol, part $part of 5"
     step "simulation-$part" env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh simulation

@@ -1,16 +1,16 @@
-# The suites of test.sh that use other people's tools: sqlsmith, and PostgreSQL's own tests with the
+# The suites of test.sh with tools from elsewhere: sqlsmith, and PostgreSQL's own tests with the
 # library preloaded. Sourced by test.sh.
 # Set by test.sh and what it sources: work, run, bindir, socket, data, logs, pgxs_test, skipped.
 # shellcheck shell=bash disable=SC2154,SC2034
 
-# skip SUITE REASON: says that the suite neither passed nor failed.
+# skip SUITE REASON: reports that the suite neither passed nor failed.
 skip() {
   printf '%-10s skipped: %s\n' "$1" "$2"
   skipped=$((skipped + 1))
 }
 
-# SQLSMITH_QUERIES statements that sqlsmith makes up over tables, indexes, models, partitions and a
-# trigger of the extension. A fault is a server that crashed, an internal error (XX) that is not
+# Runs SQLSMITH_QUERIES random statements of sqlsmith over tables, indexes, models, partitions and a
+# trigger of the extension. A fault is a server crash, an internal error (XX) that is not
 # PostgreSQL's own, or the words of a panic.
 suite_sqlsmith() {
   local log=$logs/sqlsmith.log faults=$logs/sqlsmith.faults ran bad=0
@@ -21,7 +21,7 @@ suite_sqlsmith() {
   fi
   start_cluster strangers "log_error_verbosity = verbose" "log_min_messages = error" \
     "max_connections = 20" "shared_buffers = 64MB"
-  # As an ordinary user who owns the tables: queries of a superuser would read files and stop the
+  # As an ordinary user who owns the tables: a superuser's queries would read files and stop the
   # server.
   as_server psql -Xq -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres >"$log" 2>&1 <<SQL
 CREATE ROLE smith LOGIN;
@@ -54,8 +54,8 @@ SQL
 }
 
 # PostgreSQL's regression and isolation tests with the library preloaded and the extension in the
-# database. Two kinds of failure do not count: a test that fails without the library as well, and a
-# test that lists the catalogue and differs only by lines that catalogue.txt knows.
+# database. Two kinds of failure do not count: a test that fails without the library too, and a test
+# that lists the catalogue and differs only by lines that match catalogue.txt.
 suite_postgres() {
   local tests=$work/$pg_build/source/src/test
   if [ ! -x "$tests/isolation/pg_isolation_regress" ]; then
@@ -68,8 +68,7 @@ suite_postgres() {
     --schedule="$tests/isolation/isolation_schedule"
 }
 
-# own_tests KIND PROGRAM ARGUMENT...: runs them with the library and, if any fails, without it as
-# well.
+# own_tests KIND PROGRAM ARGUMENT...: runs them with the library and, if any fails, without it too.
 own_tests() {
   local kind=$1 with=$logs/postgres-$1.log without=$logs/postgres-$1-without.log
   local diffs=target/logs/postgres-$1.diffs failures count bad
@@ -91,7 +90,7 @@ own_tests() {
 }
 
 # not_only_listed DIFFS: reads names of tests and prints those whose output has lines that
-# catalogue.txt does not know. The lines go to standard error.
+# catalogue.txt does not match. The lines are written to standard error.
 not_only_listed() {
   local test added
   while read -r test; do
@@ -121,8 +120,8 @@ own_run() {
   fi
 }
 
-# failed_tests LOG: the names of the tests that failed, sorted; versions of pg_regress word it
-# differently.
+# failed_tests LOG: the names of the failed tests, sorted. Versions of pg_regress print them in
+# different forms.
 failed_tests() {
   sed -nE -e 's/^(test|\+)? *(\.\.\. )?([a-zA-Z0-9_-]+) +\.\.\. FAILED.*/\3/p' \
     -e 's/^not ok [0-9]+ +[-+] ([a-zA-Z0-9_-]+).*/\1/p' "$1" | sort -u

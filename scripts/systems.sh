@@ -1,11 +1,11 @@
-# Debian and Ubuntu systems of their own, each in a directory below the working directory: where
-# other versions of PostgreSQL come from their system's own packages. Root makes and enters them.
-# Nothing of this machine changes. Sourced after lib.sh.
+# Separate Debian and Ubuntu systems, each in a directory below the working directory, with other
+# versions of PostgreSQL from their own packages. Root makes and enters them. This machine's own
+# system is not changed. Sourced after lib.sh.
 # shellcheck shell=bash
 
 # One line for each version of PostgreSQL: the release that has it, and the release's name. The
-# Debian release that has 18 is not out yet, and 26.04 is not known to older debootstraps. 19 is in
-# Debian's experimental, which is a part of no release: the rest is of unstable.
+# Debian release with 18 is not yet out, and older debootstraps do not know 26.04. 19 is in Debian's
+# experimental, which is no complete release: the rest comes from unstable.
 systems='14 jammy Ubuntu 22.04
 15 bookworm Debian 12
 16 noble Ubuntu 24.04
@@ -13,7 +13,7 @@ systems='14 jammy Ubuntu 22.04
 18 forky Debian 14
 19 sid Debian unstable'
 
-# use_systems: sets systems_dir, or stops where systems cannot be made.
+# use_systems: sets systems_dir, or stops if systems cannot be made.
 use_systems() {
   [ "$(id -u)" -eq 0 ] || die "only root can make and enter systems of their own"
   if ! command -v debootstrap >/dev/null 2>&1; then
@@ -25,18 +25,18 @@ use_systems() {
   mkdir -p "$systems_dir"
 }
 
-# release_of VERSION: the release that has this version of PostgreSQL; nothing if none has.
+# release_of VERSION: the release that has this version of PostgreSQL, or nothing.
 release_of() { awk -v version="$1" '$1 == version { print $2 }' <<<"$systems"; }
 
-# version_in RELEASE: the version of PostgreSQL that this release is for.
+# version_in RELEASE: the version of PostgreSQL that this release provides.
 version_in() { awk -v release="$1" '$2 == release { print $1 }' <<<"$systems"; }
 
 # name_of VERSION: that release's name, such as Debian 12.
 name_of() { awk -v version="$1" '$1 == version { print $3, $4 }' <<<"$systems"; }
 
 # in_system RELEASE COMMAND...: runs it as root in that system. Programs that it leaves running end
-# with it, and mounts are not seen outside. What $bind names, "FROM:TO" with TO in the system, is
-# mounted there.
+# with it, and its mounts are not visible outside. $bind, "FROM:TO" with TO in the system, is a
+# directory to mount there.
 in_system() {
   local root=$systems_dir/$1
   shift
@@ -58,7 +58,7 @@ in_system() {
     exit $status' bash "$root" "${bind:-}" "$@"
 }
 
-# make_system RELEASE: makes it, once. Services do not start in it.
+# make_system RELEASE: makes it, unless it exists. Services do not start in it.
 make_system() {
   local release=$1 root=$systems_dir/$1 keyring mirror=http://deb.debian.org/debian
   local script=/usr/share/debootstrap/scripts/$1 components=main
@@ -77,11 +77,11 @@ make_system() {
   rm -rf "$root"
   quietly "debootstrap-$release.log" debootstrap --variant=minbase --keyring="$keyring" \
     --components="$components" --include=ca-certificates "$release" "$root" "$mirror" "$script"
-  # Certificates that this machine trusts, and how it finds servers.
+  # Certificates that this machine trusts, and its name resolution.
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
   cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
   cp -L /etc/hosts "$root/etc/hosts"
-  # The lists of a release in the making expire within days, and a mirror may be older.
+  # The package lists of an unreleased distribution expire within days, and a mirror may be older.
   say 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90expired"
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
@@ -103,7 +103,7 @@ make_system() {
   touch "$root/.made"
 }
 
-# ubuntu_keyring: the file with the keys of Ubuntu's archive. Debian 13 has a package of it.
+# ubuntu_keyring: the file with the keys of Ubuntu's archive. Debian 13 has a package for it.
 ubuntu_keyring() {
   local file=usr/share/keyrings/ubuntu-archive-keyring.gpg
   if [ -f "/$file" ]; then
@@ -117,7 +117,7 @@ ubuntu_keyring() {
   say "$systems_dir/trixie/$file"
 }
 
-# add_packages RELEASE PACKAGE...: installs those that are missing in that system.
+# add_packages RELEASE PACKAGE...: installs those that are missing there.
 add_packages() {
   local release=$1
   shift
@@ -129,32 +129,32 @@ add_packages() {
   fi
 }
 
-# add_checkout RELEASE: makes a user in that system, builder, with a checkout of this commit. Only
-# what is committed is in it.
+# add_checkout RELEASE: makes a user in that system, builder, with a checkout of this commit without
+# uncommitted changes.
 add_checkout() {
   local checkout=$systems_dir/$1/home/builder/pg_simhash
   in_system "$1" id builder >/dev/null 2>&1 ||
     in_system "$1" useradd --create-home --shell /bin/bash builder
   [ -d "$checkout" ] || git clone -q --no-local . "$checkout"
   git -c safe.directory='*' -C "$checkout" fetch -q --force "$top" HEAD
-  # Files that are right keep their times, though their owner has changed: so less is compiled.
+  # Unchanged files keep their times although their owner changed, so that less is compiled.
   git -c safe.directory='*' -C "$checkout" update-index -q --refresh || true
   git -c safe.directory='*' -C "$checkout" checkout -q --force --detach FETCH_HEAD
   in_system "$1" chown -R builder: /home/builder
-  # A package may have written it anew.
+  # A package may have rewritten this file.
   cp -L /etc/ssl/certs/ca-certificates.crt "$systems_dir/$1/etc/ssl/certs/ca-certificates.crt"
 }
 
 # has_rust_for VERSION: whether this machine's Rust compiles for that PostgreSQL.
 has_rust_for() { version_ge "$(rustc --version | cut -d' ' -f2)" "$(rust_needed_for "$1")"; }
 
-# add_rust RELEASE: installs the system's own Rust where this machine's is too old for it.
+# add_rust RELEASE: installs the system's own Rust if this machine's is too old for its PostgreSQL.
 add_rust() {
   has_rust_for "$(version_in "$1")" || add_packages "$1" rustc cargo
 }
 
-# in_checkout RELEASE COMMAND...: runs it in that checkout, as builder. Rust is this machine's own,
-# or the system's if that is too old.
+# in_checkout RELEASE COMMAND...: runs it in that checkout, as builder, with this machine's Rust, or
+# the system's if that is too old.
 in_checkout() {
   local release=$1 rust=
   shift

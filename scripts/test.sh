@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the test suites, those of `make test` or those named on the command line (tests/README.md
-# lists them), and ends with "N passed, N failed". ONLY=NAME runs one test of a suite with a server.
-# Logs stay in target/logs. What the server tests leave behind stays in target/ or in the working
-# directory that target/workdir names.
+# Runs the test suites of `make test`, or those named on the command line (tests/README.md lists
+# them), and ends with "N passed, N failed". ONLY=NAME runs one test of a suite with a server. Logs
+# stay in target/logs. Files of the server tests stay in target/ or in the working directory that
+# target/workdir names.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 . scripts/strangers.sh
 . scripts/clients.sh
-# Everyday tests run a library that also checks the order of its locks. The soak runs the library
-# that is shipped.
+# Everyday tests use a library that also checks the order of its locks. The soak uses the shipped
+# library.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
 suites=${*:-core golden simulation build least regress isolation clients tap}
@@ -25,10 +25,11 @@ report() {
 # sum PATTERN FILE: the sum of the numbers in PATTERN's matches.
 sum() { { grep -oE "$1" "$2" || true; } | tr -cd '0-9\n' | awk '{n += $1} END {print n + 0}'; }
 
-# A suite that ends badly without naming a failed test counts as one failure.
+# at_least_one_if STATUS COUNT: a suite that fails without naming a failed test counts as one
+# failure.
 at_least_one_if() { if [ "$1" -ne 0 ] && [ "$2" -eq 0 ]; then say 1; else say "$2"; fi; }
 
-# report_lines SUITE STATUS LOG: for a log with a line "N passed, N failed".
+# report_lines SUITE STATUS LOG: reports a log with a line "N passed, N failed".
 report_lines() {
   local failures
   failures=$(at_least_one_if "$2" "$(sum ', [0-9]+ failed$' "$3")")
@@ -48,7 +49,7 @@ suite_core() {
   report core "$(sum '[0-9]+ passed;' "$log")" "$failures"
 }
 
-# use_python MODULE REQUIREMENT LOG: sets python to one that has the module, if need be from a
+# use_python MODULE REQUIREMENT LOG: sets python to one that has the module, if necessary from a
 # virtual environment below target/. Fails if it cannot be installed.
 use_python() {
   python=python3
@@ -58,7 +59,7 @@ use_python() {
   { python3 -m venv target/venv && "$python" -m pip install --quiet "$2"; } >"$3" 2>&1
 }
 
-# The golden vectors against a second implementation, in Python with the xxhash package.
+# The golden vectors against a second implementation, in Python with the package xxhash.
 suite_golden() {
   local log=$logs/golden.log status=0 python
   if ! use_python xxhash 'xxhash>=3,<5' "$log"; then
@@ -73,7 +74,7 @@ suite_golden() {
   report_lines golden $status "$log"
 }
 
-# Words of Chinese texts against jieba itself.
+# Segmentation of Chinese texts against jieba itself.
 suite_jieba() {
   local log=$logs/jieba.log status=0 python
   if ! use_python jieba 'jieba==0.42.1' "$log"; then
@@ -89,7 +90,7 @@ suite_jieba() {
   report_lines jieba $status "$log"
 }
 
-# The core's tests on arm64, of which qemu runs the programs.
+# The core's tests on arm64, emulated by qemu.
 suite_arm64() {
   local log=$logs/arm64.log status=0 target=aarch64-unknown-linux-gnu
   if ! command -v qemu-aarch64-static >/dev/null || ! command -v aarch64-linux-gnu-gcc >/dev/null ||
@@ -105,8 +106,8 @@ suite_arm64() {
     "$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")"
 }
 
-# Schedules of the index's protocol, and every fault made on purpose. A soak begins at another seed
-# each time, far from those of any other.
+# Schedules of the index's protocol, and every deliberate fault. A soak starts at a new seed each
+# time, far from the seeds of any other.
 suite_simulation() {
   local log=$logs/simulation.log status=0 schedules=40000 seed=1
   case ${PG_TEST_EXTRA:-} in *soak*) schedules=200000 seed=$(date +%s%N) ;; esac
@@ -120,7 +121,7 @@ suite_simulation() {
   report_lines simulation $status "$log"
 }
 
-# What make and make install do and say, also without Rust or without room on the disk.
+# `make` and `make install`, including without Rust or without room on the disk.
 suite_build() {
   local log=$logs/build.log status=0
   env -u build_features bash tests/build.sh >"$log" 2>&1 || status=$?
@@ -128,7 +129,7 @@ suite_build() {
   report_lines build $status "$log"
 }
 
-# regression SUITE DIRECTORY PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over
+# regression SUITE DIRECTORY PROGRAM INPUT-PATTERN ARGUMENT...: runs pg_regress or its sibling over
 # tests/DIRECTORY.
 regression() {
   local suite=$1 directory=$run/tests/$2 program=$3 pattern=$4 log=$logs/$1.log out=$run/$1
@@ -156,8 +157,8 @@ regression() {
 as_superuser=(--user=postgres --load-extension=pg_simhash)
 suite_regress() { regression regress regress regress/pg_regress 'sql/*.sql' "${as_superuser[@]}"; }
 
-# The regression tests once more, as a role that owns nothing of the extension. The extension is in
-# a schema of its own. Tests with a line `-- superuser only: why` are left out.
+# The regression tests again, as a role that owns nothing of the extension, which is in its own
+# schema. Tests with a line `-- superuser only: why` are left out.
 suite_least() {
   cp -R "$run/tests/regress" "$run/tests/least"
   { grep -lZ '^-- superuser only: ' "$run"/tests/least/sql/*.sql || true; } | xargs -0r rm
@@ -189,7 +190,7 @@ suite_tap() {
 }
 
 # prepare_server: builds the extension, and a copy of the server to test it in, once. Two runs in
-# one checkout get into each other's way from here on.
+# one checkout would interfere from here on.
 prepare_server() {
   [ -z "$run" ] || return 0
   trap stop_everything EXIT
@@ -200,7 +201,7 @@ prepare_server() {
   scripts/build.sh
   use_workdir
   stage_server test
-  # A copy, so that the server's user can read the tests and the pages they run, and can write
+  # A copy, so that the server's user can read the tests and the pages that they run, and write
   # results, wherever the checkout is.
   run=$work/test
   rm -rf "$run"
@@ -212,7 +213,7 @@ prepare_server() {
   chown "$server_user" "$run"
 }
 
-# Also ends the servers that an interrupted test left running, and that of the suite `least`.
+# Also stops the servers that an interrupted test left running, and that of the suite `least`.
 stop_everything() {
   stop_cluster
   local pidfile
@@ -223,8 +224,8 @@ stop_everything() {
   wait
 }
 
-# start_least: the suite `least` beside those that come next, on a server of its own. pg_regress
-# keeps one processor busy.
+# start_least: runs the suite `least` in parallel with the next ones, on its own server. pg_regress
+# uses only one processor.
 start_least() {
   (
     trap stop_cluster EXIT
@@ -236,7 +237,7 @@ start_least() {
   beside=$!
 }
 
-# finish_least: waits for it, if it runs, and says what it says.
+# finish_least: waits for the suite, if it runs, and prints its report.
 finish_least() {
   [ -n "$beside" ] || return 0
   local status=0

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the wheels of clients/python for x86-64 and arm64, for every manylinux system from glibc
-# 2.17 on, and the source package, into target/wheels, with the licences of what is in them. Then
-# installs this machine's wheel into an environment of its own and runs the tests of the package
-# that need no database, those of Spark if there is Java, and mypy. ONLY=build leaves the tests out.
+# 2.17 on, and the source package, into target/wheels, with the licences of their contents. Then
+# installs this machine's wheel into a new environment and runs the package's tests that need no
+# database, those of Spark if Java is installed, and mypy. ONLY=build omits the tests.
 . "$(dirname "$0")/lib.sh"
-# The same commit gives the same bytes, wherever it is compiled.
+# The same commit gives the same bytes wherever it is compiled.
 . scripts/same_bytes.sh
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || say 315532800)}
 export SOURCE_DATE_EPOCH

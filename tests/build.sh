@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make` and `make install` do, in a copy of the checkout where a stand-in for cargo compiles
+# Tests `make` and `make install` in a copy of the checkout, with a stand-in for cargo that compiles
 # nothing. Ends with "N passed, N failed".
 # usage: tests/build.sh [CHECKOUT]; PG_CONFIG as for make.
 . "$(dirname "$0")/../scripts/lib.sh"
@@ -29,14 +29,14 @@ says() { grep -qE -- "$1" "$tmp/output"; }
 ended_well() { [ "$status" -eq 0 ]; }
 is_silent() { [ ! -s "$tmp/output" ]; }
 
-# run COMMAND...: runs it with $path for PATH and an empty home directory, and keeps status and
+# run COMMAND...: runs it with $path for PATH and an empty home directory, and keeps its status and
 # output.
 run() {
   status=0
   env HOME="$tmp/home" PATH="$path" "$@" >"$tmp/output" 2>&1 || status=$?
 }
 
-# $tmp/programs has every program except those of Rust.
+# $tmp/programs links to every program except those of Rust.
 mkdir -p "$tmp/programs" "$tmp/with_cargo" "$tmp/home"
 for directory in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
   for program in "$directory"/*; do
@@ -46,7 +46,7 @@ for directory in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
     esac
   done
 done
-# Stand-ins for cargo, which writes random bytes in place of a library, and for rustc.
+# Stand-ins: cargo writes random bytes in place of a library, and rustc prints a version.
 cat >"$tmp/with_cargo/cargo" <<'END'
 #!/bin/sh
 mkdir -p "${CARGO_TARGET_DIR:-target}/release"
@@ -125,7 +125,7 @@ check 'with cargo it is built again' says '^Compiling'
 check 'and installed' cmp "$library" "$installed"
 touch -d '1 hour ago' src/lib.rs
 
-# Of a library that is one.
+# With a real library.
 cp "$library" "$tmp/before"
 cc -g -shared -fPIC -x c -o "$library" - <<<'int answer(void) { return 42; }'
 path=$without_cargo
@@ -138,7 +138,7 @@ check 'names that PostgreSQL looks for are' grep -q ' answer$' <(nm --dynamic "$
 mv "$tmp/before" "$library"
 run "${install_it[@]}"
 
-# No room on the disk: files may have a million bytes, and the library has three million.
+# A full disk: a file may have a million bytes, and the library has three million.
 cp "$installed" "$tmp/before"
 head -c 3000000 /dev/urandom >"$library"
 run bash -c 'trap "" XFSZ; ulimit -f 1000; "$@"' - "${install_it[@]}"

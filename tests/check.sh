@@ -1,11 +1,11 @@
-# check, which the tests of packages share. Sourced after scripts/lib.sh.
+# check, shared by the tests of packages. Sourced after scripts/lib.sh.
 # shellcheck shell=bash disable=SC2034 # passed, failed: whoever sources this
 
 passed=0 failed=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# check NAME COMMAND...: one test. What the command says is shown if it fails.
+# check NAME COMMAND...: one test. The command's output is shown if it fails.
 check() {
   local name=$1
   shift

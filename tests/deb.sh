@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Debian packages in target/packages: what is in them, what lintian says, and how apt installs,
+# Tests the Debian packages in target/packages: their contents, lintian, and how apt installs,
 # upgrades and removes them in a clean system (deb_life.sh). Ends with "N passed, N failed".
-# usage: tests/deb.sh [VERSION...]: PostgreSQL's; without one, those for which there are packages
+# usage: tests/deb.sh [VERSION...]: of PostgreSQL, by default all that have packages
 . "$(dirname "$0")/../scripts/lib.sh"
 . scripts/packages.sh
 . scripts/systems.sh
@@ -9,11 +9,11 @@ if [ "$(id -u)" -ne 0 ]; then
   say "Packages: skipped, for only root can make and enter systems of their own"
   exit 0
 fi
-# Mounts end with this process.
+# This process has its own mounts, which end with it.
 [ -n "${mounts_are_own:-}" ] ||
   mounts_are_own=1 exec unshare --mount --propagation private "$0" "$@"
 use_systems
-# Those of other tests have compilers.
+# The systems of other tests have compilers.
 systems_dir=$systems_dir/clean
 mkdir -p "$systems_dir"
 architecture=$(dpkg --print-architecture)
@@ -22,9 +22,9 @@ oldest_glibc=2.34
 . tests/check.sh
 not() { ! "$@"; }
 
-# crates_in LIBRARY: the crates, such as libm-0.2.16, whose paths are in it.
+# crates_in LIBRARY: the crates, such as libm-0.2.16, whose paths the library contains.
 crates_in() { strings "$1" | grep -oP '/cargo/registry/src/[^/]+/\K[^/]+(?=/)' | sort -u; }
-# The crates that only run while it is compiled are in no library.
+# Crates that only run during compilation are not in the library.
 names_crates() {
   local crate
   for crate in $(crates_in "$2"); do
@@ -33,7 +33,7 @@ names_crates() {
 }
 has_no_paths_of_here() { ! strings "$1" | grep -F -e "$top/" -e "$HOME/" -e "$tmp"; }
 
-# check_contents VERSION FILE SYMBOLS: what a package and its debug symbols are.
+# check_contents VERSION FILE SYMBOLS: the contents of a package and of its debug symbols.
 check_contents() {
   local package=postgresql-$1-pg-simhash root=$tmp/root debug_root=$tmp/debug library id
   rm -rf "$root" "$debug_root"
@@ -57,7 +57,7 @@ check_contents() {
   check "$1: the copyright file names each of them" names_crates "$copyright" "$tmp/symbols"
 }
 
-# make_old VERSION FILE: writes old.deb, the package as of 0.1.0: that catalogue, by this library.
+# make_old VERSION FILE: writes old.deb, the package as of 0.1.0: that catalogue, with this library.
 make_old() {
   local root=$tmp/old extension
   rm -rf "$root"
@@ -70,8 +70,7 @@ make_old() {
   dpkg-deb --build --root-owner-group "$root" "$tmp/old.deb" >/dev/null
 }
 
-# enter_clean RELEASE COMMAND...: runs it in a system that is as it was made, and forgets what it
-# does there.
+# enter_clean RELEASE COMMAND...: runs it in a newly made system and discards its changes.
 enter_clean() {
   local scratch=$tmp/scratch status=0
   mkdir -p "$scratch" "$systems_dir/scratch"
@@ -85,7 +84,7 @@ enter_clean() {
   return $status
 }
 
-# live_through VERSION FILE SYMBOLS: deb_life.sh in the release that has this PostgreSQL.
+# live_through VERSION FILE SYMBOLS: runs deb_life.sh in the release that has this PostgreSQL.
 live_through() {
   local release counts
   release=$(release_of "$1")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A package installed, used, upgraded, taken back and removed, by apt: run by root in a system that
+# Installs, uses, upgrades, downgrades and removes a package with apt. Root runs it in a system that
 # has PostgreSQL's package and nothing else. Ends with "N passed, N failed".
-# usage: deb_life.sh VERSION OLD NEW SYMBOLS: PostgreSQL's version and the packages: one whose
-# default version is 0.1.0, the one that is tested, and its debug symbols
+# usage: deb_life.sh VERSION OLD NEW SYMBOLS: PostgreSQL's version, a package whose default version
+# is 0.1.0, the package under test, and its debug symbols
 set -euo pipefail
 cd /
 major=$1 old=$2 new=$3 symbols=$4
@@ -36,7 +36,7 @@ server() {
     -o "-k /tmp -c listen_addresses=''" "$@"
 }
 no_server_runs() { ! grep -qsx postgres /proc/[0-9]*/comm; }
-# Everything but what apt, dpkg and logs write for every package.
+# All files except those that apt, dpkg and logs write for every package.
 files() {
   find / -xdev \( -path /proc -o -path /tmp -o -path /var/log -o -path /var/cache -o \
     -path /var/lib/apt -o -path /var/lib/dpkg -o -path /root -o -path /packages \) -prune \
@@ -45,12 +45,12 @@ files() {
 known_to_dpkg() { dpkg-query --show "$1" >/tmp/output 2>&1; }
 left_to_dpkg() { find /var/lib/dpkg/info -name "*pg-simhash*" | grep -q .; }
 
-# From golden.jsonl, which a second implementation computes as well.
+# From golden.jsonl. A second implementation computes these too.
 cats="the cat sat on the mat"
 cats_are=cb542bc311d7346f
 chinese="你妈妈喊你回家吃饭哦，回家罗回家罗"
 chinese_is=9431fcdbb6fead5c
-# Any number of random fingerprints, and one that is near to what is asked for.
+# Random fingerprints and one that the query is near to.
 create="CREATE EXTENSION pg_simhash;
 CREATE TABLE t (id integer PRIMARY KEY, fp fingerprint64);
 INSERT INTO t SELECT i, simhash('text ' || i || ' of many ' || md5(i::text))
@@ -77,7 +77,7 @@ check "the extension is created" quietly sql -d a -c "$create"
 check "and in another database" quietly sql -d b -c "$create"
 check "it is the old version" is 0.1.0 a "$version"
 
-# A session that has the old library goes on while apt replaces it.
+# A session that has loaded the old library goes on while apt replaces it.
 cat >/tmp/session.sql <<END
 SELECT simhash('$cats');
 \\! apt-get install -y $new >/tmp/output 2>&1 || echo failed
@@ -131,11 +131,11 @@ check "the packages are removed" quietly apt-get remove -y "$package" "$package-
 check "the server restarts without them" server restart
 check "its extension is missed" fails a "SELECT simhash('$cats')" \
   'could not access file .*pg_simhash'
-# PostgreSQL 14 says which file it has not found.
+# PostgreSQL 14 names the file that it did not find.
 check "and cannot be created" fails postgres "CREATE EXTENSION pg_simhash" \
   'not available\|could not open extension control file'
 if [ "$major" -ge 18 ]; then
-  # As CloudNativePG mounts the image that packaging/Dockerfile makes.
+  # As CloudNativePG mounts the image made by packaging/Dockerfile.
   volume=/tmp/extensions/pg-simhash
   dpkg-deb -x "$new" /tmp/unpacked
   mkdir -p "$volume/lib" "$volume/share/extension"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# packaging/Dockerfile without Docker and without a registry of images: its instructions, one by
-# one, in copies of a Debian system that stand for the official images. Then the two images that it
-# makes, at work. As root; it compiles the extension. Ends with "N passed, N failed".
-# usage: tests/image.sh [VERSION]: PostgreSQL's, else the newest that a release has; from 18 on the
-# image of the extension alone is mounted and used, too
+# Tests packaging/Dockerfile without Docker and without an image registry: runs its instructions,
+# one by one, in copies of a Debian system that stand for the official images, and then uses the two
+# resulting images. As root; it compiles the extension. Ends with "N passed, N failed".
+# usage: tests/image.sh [VERSION]: of PostgreSQL, by default 18. From 18 on the image of the
+# extension alone is mounted and used, too.
 . "$(dirname "$0")/../scripts/lib.sh"
 . scripts/packages.sh
 . scripts/systems.sh
@@ -33,7 +33,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# begin STAGE FROM: the stage's system, on top of what it is from.
+# begin STAGE FROM: creates the stage's system as an overlay of the one it is from.
 begin() {
   local lower
   case $2 in
@@ -44,7 +44,7 @@ begin() {
   esac
   mkdir -p "$systems_dir/$1" "$systems_dir/.$1/upper" "$systems_dir/.$1/work"
   case $2 in
-    # This machine's Rust, as that image has it.
+    # This machine's Rust, in the place where that image has it.
     rust:*)
       mkdir -p "$systems_dir/$1/usr/local/rustup" "$systems_dir/$1/usr/local/cargo"
       cp -a "$(rustc --print sysroot)/." "$systems_dir/$1/usr/local/cargo/"
@@ -57,7 +57,7 @@ begin() {
   esac
 }
 
-# copy STAGE DIRECTORY ARGUMENT...: COPY, from the checkout as it is committed or from a stage.
+# copy STAGE DIRECTORY ARGUMENT...: COPY, from the committed checkout or from a stage.
 copy() {
   local stage=$1 directory=$2 from=$tmp/context to
   shift 2
@@ -77,7 +77,7 @@ copy() {
   done
 }
 
-# run_steps: all instructions of the file. Arguments are variables here, and so is ENV.
+# run_steps: runs all instructions of the file. ARG and ENV become variables here.
 run_steps() {
   local stage='' directory=/ word words rest variables=(PG_MAJOR="$major" DEBIAN="$base")
   while read -r word rest; do
@@ -110,7 +110,7 @@ run_steps() {
     awk '{ if (sub(/\\$/, "")) printf "%s", $0; else print }')
 }
 
-# server_says STAGE SETTINGS QUERY: what a new server there answers.
+# server_says STAGE SETTINGS QUERY: a new server's answer in that stage.
 server_says() {
   local bin=/usr/lib/postgresql/$major/bin data=/tmp/data
   in_stage() { in_system "$1" runuser -u postgres -- sh -ec "cd /tmp; $2" sh "${3:-}"; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The RPMs in target/packages: what is in them and what they need, and that rpm installs and erases
-# them below a directory. (A server of PostgreSQL's yum repository is not here.) Ends with "N
-# passed, N failed".
+# Tests the RPMs in target/packages: their contents and requirements, and that rpm installs and
+# erases them below a directory. (There is no server of PostgreSQL's yum repository here.) Ends with
+# "N passed, N failed".
 . "$(dirname "$0")/../scripts/lib.sh"
 . scripts/packages.sh
 if [ "$(id -u)" -ne 0 ]; then

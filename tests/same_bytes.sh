@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whether packages are the same, byte for byte, when they are made twice: here, and from a clone in
-# another directory with another home of Cargo. Of what is committed; RPMs only where there is
-# rpmbuild. Ends with "N passed, N failed".
-# usage: tests/same_bytes.sh; PG_CONFIG as for make; KEEP=DIR: the second ones are put there
+# Tests whether packages that are made twice are the same, byte for byte: once here, and once from a
+# clone in another directory with another home of Cargo. Only committed files count; RPMs only if
+# rpmbuild is installed. Ends with "N passed, N failed".
+# usage: tests/same_bytes.sh; PG_CONFIG as for make; KEEP=DIR keeps the second packages there
 . "$(dirname "$0")/../scripts/lib.sh"
 . scripts/packages.sh
 [ -z "$(git status --porcelain -- src crates sql scripts Cargo.toml Cargo.lock build.rs)" ] ||
@@ -18,7 +18,7 @@ make_all() {
   if command -v rpmbuild >/dev/null 2>&1; then scripts/rpm.sh; fi
 }
 make_all
-# Downloads only: sources are unpacked again.
+# Only downloads: sources are unpacked again.
 mkdir -p "$tmp/cargo/registry"
 for part in cache index; do
   cp -R "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$tmp/cargo/registry/"

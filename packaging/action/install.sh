@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs pg_simhash on Debian or Ubuntu from the files of a release, after a look at their sums.
-# usage: PACKAGES=DIRECTORY-OR-ADDRESS install.sh [POSTGRESQL]: the major version, else the newest
-# that is installed. VERSION is that of the release, else the one of this checkout.
+# Installs pg_simhash on Debian or Ubuntu from the files of a release, after checking their sums.
+# usage: PACKAGES=DIRECTORY-OR-ADDRESS install.sh [POSTGRESQL]: the major version, by default the
+# newest that is installed. VERSION is the release's, by default this checkout's.
 set -euo pipefail
 packages=${PACKAGES:?PACKAGES: the directory or the address where the files of a release are}
 control=$(dirname "$0")/../../pg_simhash.control
