@@ -1,10 +1,10 @@
-"""Near-duplicate texts: the values of the PostgreSQL extension pg_simhash, made outside of it.
+"""Near-duplicate texts: computes the values of the PostgreSQL extension pg_simhash outside of it.
 
-The functions of this package give what the SQL functions of the same names give, on one text, on
-sequences, and on numpy's and Arrow's arrays. `dedup`, `duplicates`, `pairs` and `clusters` take
-many texts at once. `Fingerprint64`, `Fingerprint128` and `Fingerprint256` are what fingerprints are
-to Python; the modules `psycopg`, `asyncpg`, `sqlalchemy`, `alembic` and `django` adapt them to the
-library of the same name, and `spark`, `duckdb` and `polars` bring the functions there.
+The functions of this package return the values of the SQL functions of the same names, for one
+text, for sequences, and for arrays of numpy and Arrow. `dedup`, `duplicates`, `pairs` and
+`clusters` compare many texts. `Fingerprint64`, `Fingerprint128` and `Fingerprint256` are the types
+of fingerprints; the modules `psycopg`, `asyncpg`, `sqlalchemy`, `alembic` and `django` adapt them
+to the library of the same name, and `spark`, `duckdb` and `polars` provide the functions there.
 """
 
 from ._native import VALUES, set_threads, threads

@@ -1,7 +1,7 @@
 """For Alembic's env.py: `context.configure(..., include_name=include_name, ...)`.
 
-Importing it makes autogenerate see new exclusion constraints by simhash, and other options of its
-indexes. It drops no constraint: one that is in no model was made by hand.
+With this module imported, autogenerate detects new exclusion constraints by simhash and changed
+options of its indexes. It drops no constraint: one that is in no model was made by hand.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .sqlalchemy import _FINGERPRINT, SIMHASH_CONFIG
 
 __all__ = ["EXTENSION_TABLES", "include_name", "render_item"]
 
-#: The tables of the extension. Autogenerate would drop them, since no model has them.
+#: The tables of the extension. Autogenerate would drop them, since no model contains them.
 EXTENSION_TABLES = frozenset({"simhash_model", "simhash_unsettled", "simhash_word_list"})
 
 
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, Any]) -> bool:
-    """Leaves the tables of the extension alone."""
+    """Excludes the tables of the extension."""
     return type_ != "table" or name not in EXTENSION_TABLES
 
 
 def render_item(type_: str, obj: Any, autogen_context: Any) -> bool:
-    """Makes migrations import the types that they name."""
+    """Makes migrations import the types that they use."""
     if type_ == "type" and isinstance(obj, (_FINGERPRINT, SIMHASH_CONFIG)):
         autogen_context.imports.add("import pg_simhash.sqlalchemy")
     return False
@@ -43,7 +43,7 @@ def _compare(
     there: Table | None,
     wanted: Table | None,
 ) -> None:
-    """What Alembic does not compare, of a table that is there."""
+    """Compares what Alembic itself does not, for an existing table."""
     if there is None or wanted is None or context.connection.dialect.name != "postgresql":
         return
     quoted = context.connection.dialect.identifier_preparer.format_table(wanted)
@@ -78,7 +78,7 @@ def _quoted(value: str) -> str:
 
 
 def _written(options: Mapping[str, Any]) -> dict[str, str]:
-    """A string has quotes in a statement, and none in the catalogue."""
+    """The options as the catalogue stores them: strings without the quotes of a statement."""
 
     def plain(value: str) -> str:
         return value[1:-1].replace("''", "'") if value.startswith("'") else value

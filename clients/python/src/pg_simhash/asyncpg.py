@@ -10,7 +10,7 @@ __all__ = ["register"]
 
 
 async def register(connection: Any, schema: str = "public") -> None:
-    """Lets a connection send and receive fingerprints. `schema` is that of the extension."""
+    """Lets a connection send and receive fingerprints. `schema` is the extension's."""
     for kind in FINGERPRINTS:
         await connection.set_type_codec(
             kind.sql_type,

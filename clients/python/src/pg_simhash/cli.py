@@ -44,7 +44,7 @@ def _similarities(text: str) -> list[float]:
 
 def _count(text: str) -> int:
     number = int(text) if text.isdecimal() and len(text) < 20 else 0
-    # The limit and one more is a bigint.
+    # The limit plus one must fit a bigint.
     if not 1 <= number < 2**63 - 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on, or no bigint")
     return number
@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Shown:
-    """Progress on the last line of a terminal."""
+    """Shows progress on the last line of a terminal."""
 
     def __init__(self, is_quiet: bool) -> None:
         self._is_on = not is_quiet and sys.stderr.isatty()
@@ -176,7 +176,7 @@ def _dedup(arguments: argparse.Namespace) -> None:
         arguments.keep,
         config,
         memory=arguments.memory,
-        # Keys that memory does not hold lie where the texts do.
+        # Keys that do not fit in memory are stored beside the result.
         directory=target.resolve().parent,
         progress=lambda share: shown.say(f"comparing {len(texts)} rows: {share:.0%}"),
     )
@@ -213,7 +213,7 @@ def _report(arguments: argparse.Namespace) -> None:
         arguments.limit,
     )
     with written(target) as unfinished:
-        # Where nothing can be written is known before the database is asked.
+        # Fails before the database is queried if the file cannot be written.
         unfinished.touch()
         try:
             found = report.read(arguments.dsn, options, shown.say)
@@ -227,7 +227,7 @@ def _report(arguments: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line. Returns the exit status."""
     parsed = _parser().parse_args(arguments)
-    # So that nothing unfinished stays when a supervisor ends it.
+    # No unfinished file remains when a supervisor ends the process.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,4 +1,4 @@
-"""Configurations, as the extension's functions take them."""
+"""Configurations, as the extension's functions accept them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, TypeAlias, Union
 
 from ._native import Recipe
 
-#: JSON, or what becomes JSON, or a Config. None is `{}`.
+#: JSON, a mapping that becomes JSON, or a Config. None is `{}`.
 ConfigLike: TypeAlias = Union[str, Mapping[str, Any], "Config", None]
 
 
 class Config:
-    """A configuration with what it names: a model, a dictionary, stop words.
+    """A configuration with the objects that it names: a model, a dictionary, stop words.
 
     >>> str(Config({"shingle": 3}))
     '{"shingle": 3}'
 
-    `model` are the bytes of `SELECT model FROM simhash_model`, `dictionary` is words, or words with
+    `model` is the bytes of `SELECT model FROM simhash_model`, `dictionary` is words, or words with
     their frequencies, and `stopwords` is words.
     """
 
@@ -70,7 +70,7 @@ def _of_json(config: str) -> Recipe:
 
 
 def recipe(config: ConfigLike) -> Recipe:
-    """What the compiled functions take."""
+    """The form of a config that the compiled functions accept."""
     if isinstance(config, Config):
         return config.recipe
     if config is None:

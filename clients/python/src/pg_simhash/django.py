@@ -1,7 +1,7 @@
 """Fields, lookups, functions, an index, constraints and an operation for Django, with psycopg 3.
 
-Arrays of fingerprints can be read on connections that know the types:
-`connection_created.connect(register)`, in an AppConfig's `ready`.
+Arrays of fingerprints can be read on connections that know the types. For that call
+`connection_created.connect(register)` in an AppConfig's `ready`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def register(connection: Any, **_: Any) -> None:
     if not hasattr(connection.connection, "adapters"):
         raise ImproperlyConfigured("pg_simhash.django needs psycopg 3, and psycopg2 is installed")
     connection.pg_simhash_registers = True
-    # A connection of a pool comes here each time it is taken, and needs it once.
+    # A pool passes a connection here each time it is taken, but it needs this only once.
     if connection.connection.adapters.types.get(Fingerprint64.sql_type) is None:
         _register(connection)
 
@@ -88,7 +88,7 @@ _INVALID = {"invalid": "Enter %(digits)d hexadecimal digits."}
 
 
 class _FingerprintFormField(forms.CharField):
-    """Shows digits, also for a number. Nothing is None."""
+    """Shows digits, for a number too. An empty input is None."""
 
     default_error_messages = _INVALID
 
@@ -97,7 +97,7 @@ class _FingerprintFormField(forms.CharField):
         self.kind = kind
 
     def prepare_value(self, value: Any) -> Any:
-        """What cannot be converted is shown as it is: a wrong input, or a default to come."""
+        """Shows a value that cannot be converted as it is: invalid input, or a default to come."""
         with suppress(TypeError, ValueError):
             return str(self.kind(value))
         return value
@@ -114,7 +114,7 @@ class _FingerprintFormField(forms.CharField):
 
 
 def _to_python(field: Any, value: Any) -> Fingerprint | None:
-    """For a field of a model or of a form."""
+    """Converts a value of a model field or a form field."""
     if value is None:
         return None
     kind: type[Fingerprint] = field.kind
@@ -140,7 +140,7 @@ class _FingerprintField(Field):
 
     @choices.setter
     def choices(self, value: Any) -> None:
-        """Keys are fingerprints, as the values are that are compared with them."""
+        """The choices with fingerprints as keys, because they are compared with fingerprints."""
         Field.choices.fset(self, value)
         if isinstance(self._choices, list):
             self._choices = self._keyed(self._choices)
@@ -154,17 +154,17 @@ class _FingerprintField(Field):
         return [keyed(*choice) for choice in choices]
 
     def db_type(self, connection: Any) -> str:
-        # SQLite would take digits for a number, and change them.
+        # SQLite would interpret the digits as a number and change them.
         if connection.vendor != "postgresql":
             raise NotSupportedError(f"{connection.vendor} has no type {self.kind.sql_type}")
         return self.kind.sql_type
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """A parameter by itself, in CASE or in a comparison with another one, needs its type."""
+        """A parameter alone, in CASE or in a comparison with another one, needs a type."""
         return "%s" if hasattr(value, "as_sql") else f"%s::{self.db_type(connection)}"
 
     def get_placeholder_sql(self, value: Any, compiler: Any, connection: Any) -> tuple[str, Any]:
-        """Django 6.1 asks for the parameters too, and for this only."""
+        """Django 6.1 calls this instead, and expects the parameters too."""
         if hasattr(value, "as_sql"):
             return compiler.compile(value)
         return self.get_placeholder(value, compiler, connection), (value,)
@@ -221,7 +221,7 @@ class HammingDistance(Func):
         super().__init__(expression, other, **extra)
 
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
-        """A plain value is written as one of the column's type."""
+        """Writes a plain value with the column's type."""
         typed = self.copy()
         expression, other = typed.get_source_expressions()
         if isinstance(other, Value):
@@ -243,7 +243,8 @@ class _Within(IntegerLessThanOrEqual):
         super().__init__(HammingDistance(lhs, value), distance)
 
     def get_prep_lookup(self) -> Any:
-        """A distance beyond its integers would be true to Django, also where the value is NULL."""
+        """Clamps the distance. Django takes one beyond its integers as always true, even where the
+        value is NULL."""
         distance = super().get_prep_lookup()
         return max(-1, min(distance, 256)) if isinstance(distance, int) else distance
 
@@ -272,8 +273,9 @@ Config = Mapping[str, Any] | str
 
 
 def _literal(config: Config) -> str:
-    """A configuration as a string of SQL. It is no parameter: an index is found by constants. Keys
-    are sorted, as migrations write them: those of another order are no other constraint.
+    """A configuration as an SQL string. It is not a parameter, because an index is matched by
+    constants. Keys are sorted as in migrations, so that their order does not make a different
+    constraint.
     """
     text = config
     if not isinstance(text, str):
@@ -282,10 +284,10 @@ def _literal(config: Config) -> str:
 
 
 class _Arguments(Func):
-    """A function whose last arguments are constants: they are part of an index's expression."""
+    """A function whose last arguments are constants, as they are part of an index's expression."""
 
     def __init__(self, *expressions: Any, constants: Sequence[str] = (), **extra: Any) -> None:
-        # After formatting, what is left is formatted with the parameters.
+        # The text is formatted once here and once more with the parameters.
         written = "".join(f", {constant}" for constant in constants).replace("%", "%%")
         super().__init__(*expressions, constants=written, **extra)
 
@@ -293,7 +295,7 @@ class _Arguments(Func):
 
 
 def _other(value: Any) -> Any:
-    """A text by itself is a text, and no name of a field."""
+    """A plain text is a text, not the name of a field."""
     return value if hasattr(value, "resolve_expression") else Value(value, output_field=TextField())
 
 
@@ -341,7 +343,7 @@ class TextSimilarity(_Arguments):
 
 
 class _Fingerprinted(_Arguments):
-    """For a GeneratedField, annotate or a comparison: the fingerprint of a text."""
+    """The fingerprint of a text, for a GeneratedField, annotate or a comparison."""
 
     def __init__(self, expression: Any, config: Config | None = None, **extra: Any) -> None:
         super().__init__(expression, constants=_constants(None, config), **extra)
@@ -392,7 +394,7 @@ class _NearText(Exact):
 
 
 class SimhashIndex(PostgresIndex):
-    """An index by which near-duplicate texts, or fingerprints within a distance, are found."""
+    """An index for searching near-duplicate texts, or fingerprints within a distance."""
 
     suffix = "simhash"
 
@@ -428,19 +430,19 @@ class SimhashIndex(PostgresIndex):
 
 
 class _Markup(SafeString):
-    """A message of HTML, with a link to the original. It is HTML still when it is formatted."""
+    """A message in HTML with a link to the original. It remains HTML when it is formatted."""
 
     def __mod__(self, params: Mapping[str, Any]) -> str:
         return mark_safe(str.__mod__(self, {name: escape(value) for name, value in params.items()}))
 
 
 class SimhashExclusionConstraint(ExclusionConstraint):
-    """`EXCLUDE USING simhash`. Django's own class takes no access method but its own list.
+    """`EXCLUDE USING simhash`. Django's own class accepts only the access methods of its own list.
 
-    Forms, the admin and full_clean ask for it, also where the field is generated. The error's
-    params have the key of the row that is near, `original`, and the constraint's `name`, which
-    `violation_error_message` may show: "It is there already: %(original)s", or HTML by `mark_safe`.
-    Its code is "near_duplicate", unless you give another.
+    Forms, the admin and full_clean check it, even if the field is generated. The error's params
+    contain the key of the near row, `original`, and the constraint's `name`. A
+    `violation_error_message` may show them: "It is there already: %(original)s", or HTML by
+    `mark_safe`. Its code is "near_duplicate", unless you set another.
     """
 
     def __init__(self, *, index_type: str = "simhash", **kwargs: Any) -> None:
@@ -448,15 +450,16 @@ class SimhashExclusionConstraint(ExclusionConstraint):
         self.index_type = index_type
 
     def get_violation_error_message(self) -> str:
-        """Not formatted yet: the error's params have what it shows."""
+        """The unformatted message: the error's params fill it in."""
         message = self.violation_error_message
         return _Markup(message) if hasattr(message, "__html__") else str(message)
 
     def original(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> Any:
-        """The key of a row that an instance is near to, of those that the model's default manager
-        shows. None if there is none, or if it is not known: a field that decides is excluded.
+        """The key of a row that an instance is near to, among the rows that the model's default
+        manager returns. None if there is none, or if that cannot be determined because a field that
+        decides is excluded.
         """
         return self._original(model, instance, exclude, model._default_manager.using(using))
 
@@ -475,14 +478,14 @@ class SimhashExclusionConstraint(ExclusionConstraint):
             lookup.operator = operator
             rows = rows.filter(lookup)
         if self.condition is not None:
-            # What no form has is as the instance has it.
+            # Fields that the form lacks have the instance's values.
             if not self.condition.check(_values(instance, meta, set()), using=rows.db):
                 return None
             rows = rows.filter(self.condition)
         return next(iter(rows.values_list("pk", flat=True)[:1]), None)
 
     def refusal(self, original: Any) -> ValidationError:
-        """What validation raises. The original is None where the default manager hides it."""
+        """The error of validation. The original is None if the default manager hides it."""
         return ValidationError(
             self.get_violation_error_message(),
             code=getattr(self, "violation_error_code", None) or "near_duplicate",
@@ -492,7 +495,7 @@ class SimhashExclusionConstraint(ExclusionConstraint):
     def validate(
         self, model: Any, instance: Any, exclude: Any = None, using: str = DEFAULT_DB_ALIAS
     ) -> None:
-        # The database refuses what is near to a hidden row, too.
+        # The database also refuses a row that is near to a hidden one.
         rows = model._base_manager.using(using)
         if self._original(model, instance, exclude, rows) is not None:
             raise self.refusal(self.original(model, instance, exclude, using))
@@ -514,7 +517,7 @@ class _Operator(Lookup):
 
 
 def _names(expression: Any) -> set[str]:
-    """The fields that an expression is of."""
+    """The fields that an expression uses."""
     if isinstance(expression, F):
         return {expression.name}
     parts = getattr(expression, "get_source_expressions", list)()
@@ -522,10 +525,10 @@ def _names(expression: Any) -> set[str]:
 
 
 def _unknown(model: Any, instance: Any, exclude: Any) -> set[str]:
-    """The fields, by all of their names, that nobody validates and whose values may be others when
-    the instance is saved. All are known of a row that is there: a form may restore or move it. So
-    is a foreign key that is set, such as an inline's. A form has no generated field: it is known if
-    all is that it is generated from.
+    """The fields, by all of their names, that are not validated and whose values may change before
+    the instance is saved. For an existing row all are known: a form may restore or move it. So is a
+    foreign key that is set, such as an inline's. A generated field, which no form contains, is
+    known if all of its sources are.
     """
     if not instance._state.adding:
         return set()
@@ -542,11 +545,11 @@ def _unknown(model: Any, instance: Any, exclude: Any) -> set[str]:
 
 
 def _values(instance: Any, meta: Any, exclude: set[str]) -> dict[str, Any]:
-    """An instance's values by the names of fields, also by that of a foreign key's column."""
+    """An instance's values by the names of fields, and by the name of a foreign key's column."""
     given: dict[str, Any] = instance._get_field_expression_map(meta=meta, exclude=exclude)
     columns = {f.attname: given[f.name] for f in meta.fields if f.name in given}
     values = {**columns, **given}
-    # Django itself has generated fields from 5.2 on.
+    # From 5.2 on Django itself includes generated fields.
     for field in meta.local_concrete_fields:
         if field.generated and field.name not in {*values, *exclude}:
             sources = {F(name): value for name, value in given.items()}
@@ -556,7 +559,7 @@ def _values(instance: Any, meta: Any, exclude: set[str]) -> dict[str, Any]:
 
 
 class _NearTextField(Field):
-    """What a constraint compares of a text."""
+    """The element of a constraint that compares a text."""
 
     def db_type(self, connection: Any) -> str:
         return "near_text"
@@ -568,10 +571,10 @@ class _NearTextOf(_Arguments):
 
 
 class NearDuplicateConstraint(SimhashExclusionConstraint):
-    """No two rows have near-duplicate texts: of a whole table, or of those that have the same
-    values in the fields of `scope`.
+    """No two rows have near-duplicate texts: in a whole table, or among rows with the same values
+    in the fields of `scope`.
 
-    `NearDuplicateConstraint("body", similarity=0.8, name="article_near")`. Its index answers
+    `NearDuplicateConstraint("body", similarity=0.8, name="article_near")`. Its index also serves
     `body__near=(text, 0.8)` and greater similarities.
     """
 
@@ -602,9 +605,9 @@ class NearDuplicateConstraint(SimhashExclusionConstraint):
 
 
 def save_or_refuse(instance: Any, **kwargs: Any) -> None:
-    """Saves an instance. Where a constraint of near-duplicates refuses it, because another writer
-    was there first, raises the ValidationError that validation would have, with the original if
-    it can be seen.
+    """Saves an instance. If a constraint against near-duplicates refuses it because another session
+    wrote first, raises the ValidationError that validation would have raised, with the original if
+    it is visible.
     """
     using = kwargs.get("using") or router.db_for_write(type(instance), instance=instance)
     try:
@@ -635,7 +638,7 @@ class SimhashExtension(CreateExtension):
 
 
 with suppress(ImportError):
-    # Numbers are written as they are, and PyYAML knows none but its own.
+    # Numbers are written as they are, and PyYAML supports only its own types.
     from django.core.serializers.pyyaml import DjangoSafeDumper
 
     DjangoSafeDumper.add_multi_representer(

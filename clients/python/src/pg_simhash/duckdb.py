@@ -1,7 +1,6 @@
-"""The extension's functions in DuckDB, and whole tables of it.
+"""The extension's functions in DuckDB, and the duplicates of whole tables.
 
-`register(connection)` creates the functions. They take and give Arrow's arrays, so texts are not
-copied.
+`register(connection)` creates the functions. They exchange Arrow arrays, so texts are not copied.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .config import ConfigLike, recipe
 from .whole import Keep, Progress
 from .whole import duplicates as duplicates_of
 
-#: The functions that make something of a text, and its type in DuckDB.
+#: Functions of one text, with the DuckDB type of their results.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "simhash": (made.simhash, "UBIGINT"),
     "simhash128": (made.simhash128, "BLOB"),
@@ -51,7 +50,7 @@ def register(connection: DuckDBPyConnection, config: ConfigLike = None) -> None:
         return _whole(made.text_similarity(a, b, config))
 
     def near(a: Any, b: Any, least: Any) -> Any:
-        # A constant comes as an array of one value, over and over.
+        # A constant arrives as an array that repeats one value.
         asked = set(least.to_pylist()) - {None}
         if not asked:
             return pyarrow.nulls(len(a), pyarrow.bool_())
@@ -76,7 +75,7 @@ def register(connection: DuckDBPyConnection, config: ConfigLike = None) -> None:
 
 
 def _whole(array: Any) -> Any:
-    """One array, of a type that DuckDB expects."""
+    """One array, of a type that DuckDB accepts."""
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
     if pyarrow.types.is_fixed_size_binary(array.type):
@@ -93,9 +92,9 @@ def duplicates(
     *,
     progress: Progress | None = None,
 ) -> DuckDBPyRelation:
-    """The rows to drop of a query that yields (key, text), such as
-    `SELECT id, body FROM doc ORDER BY length(body) DESC, id`: `duplicate`, `kept` (keys), and
-    `similarity`. Rows are taken in the order in which the query yields them."""
+    """The rows to drop from a query that yields (key, text), such as `SELECT id, body FROM doc
+    ORDER BY length(body) DESC, id`: `duplicate`, `kept` (keys), and `similarity`. Rows are
+    considered in the order in which the query yields them."""
     table = connection.sql(query).to_arrow_table()
     if table.num_columns != 2:
         raise ValueError(f"the query yields (key, text), not {table.num_columns} columns")

@@ -1,5 +1,5 @@
-"""Files of rows: parquet, jsonl, csv. They are read a batch at a time, and a file that is written
-stands under its name only when it is whole. Lines with nothing in them are no rows."""
+"""Files of rows: parquet, jsonl, csv. They are read in batches, and a file that is written gets its
+name only when it is complete. Empty lines are not rows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
 }
 
-#: Rows that are read together.
+#: The number of rows that are read together.
 BATCH = 8192
 
-# Fields of csv are as long as texts are.
+# Fields of csv may be as long as texts.
 csv.field_size_limit(2**31 - 1)
 
 
 def format_of(path: Path) -> Format:
-    """The format that a file's name tells."""
+    """The format that a file's name indicates."""
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
     known = SUFFIXES.get(suffix)
@@ -66,7 +66,7 @@ def _opened(path: Path, mode: str) -> IO[str]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """What says that a disk is full, and not which, names this file or directory."""
+    """Adds the path to errors about a full disk that name none."""
     try:
         yield
     except OSError as error:
@@ -77,8 +77,9 @@ def _named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A name to write to. The file gets its own name at the end, if nothing went wrong. A link
-    stays one. A device, such as /dev/null, would be replaced by a file."""
+    """A temporary name to write to. The file gets its own name at the end, unless an error
+    occurred. A link remains one. A device, such as /dev/null, is refused, because the file would
+    replace it."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no file, so it is not replaced")
     path = path.resolve()
@@ -134,7 +135,7 @@ def _csv_texts(path: Path, column: str) -> Iterator[str | None]:
                     raise ValueError(f"{path}: row {row} has {len(fields)} columns of {len(names)}")
                 yield fields[place]
         except csv.Error as error:
-            # Such as a quotation mark that nothing ends.
+            # Such as an unterminated quotation mark.
             raise ValueError(f"{path}: after row {row}, line {reader.line_num}: {error}") from None
 
 
@@ -155,8 +156,8 @@ def _parquet_texts(path: Path, column: str) -> Iterator[str | None]:
 
 
 def mapped_texts(path: Path, column: str, directory: Path, read: Callable[[int], object]) -> Any:
-    """The texts of a file as an Arrow array, which lies in a file of `directory` that has no name:
-    it is gone when this process is."""
+    """The texts of a file as an Arrow array, stored in an unnamed file in `directory` that
+    disappears with this process."""
     arrow = _arrow()
     known = {"parquet": _parquet_texts, "jsonl": _json_texts, "csv": _csv_texts}
     texts = known[format_of(path)](path, column)
@@ -194,7 +195,7 @@ def _record(arrow: Any, schema: Any, batch: list[str | None], path: Path, first:
 
 
 def kept_copied(source: Path, target: Path, gone: set[int]) -> None:
-    """Copies the rows that are not gone."""
+    """Copies all rows except `gone`."""
     with written(target) as unfinished:
         {"parquet": _copy_parquet, "jsonl": _copy_lines, "csv": _copy_csv}[format_of(source)](
             source, unfinished, gone
@@ -226,7 +227,7 @@ def _copy_csv(source: Path, target: Path, gone: set[int]) -> None:
 
 
 def write_duplicates(path: Path, rows: Sequence[Duplicate]) -> None:
-    """Writes which rows are dropped, and which one stands for each."""
+    """Writes the dropped rows, each with the row that stands for it."""
     names = Duplicate._fields
     with written(path) as unfinished:
         kind = format_of(path)

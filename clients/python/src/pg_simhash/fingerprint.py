@@ -1,6 +1,6 @@
-"""Fingerprints as Python has them: unsigned numbers of 64, 128 and 256 bits.
+"""Fingerprints in Python: unsigned numbers of 64, 128 and 256 bits.
 
-They are written as PostgreSQL writes them: as hexadecimal digits.
+They are written as in PostgreSQL: as hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ F = TypeVar("F", bound="Fingerprint")
 
 
 class Bits(Protocol):
-    """An array of numpy's: one element for each bit, the highest first."""
+    """A numpy array with one element for each bit, the highest first."""
 
     dtype: Any
 
@@ -28,15 +28,15 @@ class ImageHash(Protocol):
     hash: Any
 
 
-#: What a fingerprint can be made of: an unsigned number, hexadecimal digits, bytes, an array of
-#: bits, such as pdqhash's, or an object of imagehash.
+#: A fingerprint can be made from an unsigned number, hexadecimal digits, bytes, an array of bits,
+#: such as pdqhash's, or an object of imagehash.
 FingerprintLike: TypeAlias = Union[
     SupportsIndex, str, bytes, bytearray, memoryview, Bits, ImageHash
 ]
 
 
 def _number_of_bits(array: Any, bits: int) -> int:
-    """The number that an array has the bits of."""
+    """The number with the bits of an array."""
     elements = array.ravel().tolist()
     if len(elements) != bits:
         hint = "; of an array of bytes take array.tobytes()" if len(elements) * 8 == bits else ""
@@ -48,7 +48,7 @@ def _number_of_bits(array: Any, bits: int) -> int:
 
 
 class Fingerprint(int):
-    """An unsigned number of `bits` bits. Its sisters below have 64, 128 and 256 of them.
+    """An unsigned number of `bits` bits. The classes below have 64, 128 and 256.
 
     >>> Fingerprint64(2**64 - 1)
     Fingerprint64('ffffffffffffffff')
@@ -104,11 +104,11 @@ class Fingerprint(int):
         return self.to_bytes(self.bits // 8, "big")
 
     def deconstruct(self) -> tuple[str, tuple[str], dict[str, str]]:
-        """How Django's migrations write it: as a default, for example."""
+        """The form that Django's migrations write, for a default for example."""
         return f"pg_simhash.{type(self).__name__}", (str(self),), {}
 
     def hamming(self, other: FingerprintLike) -> int:
-        """The number of bits in which the two differ."""
+        """The number of bits in which they differ."""
         return (self ^ type(self)(other)).bit_count()
 
 

@@ -1,4 +1,4 @@
-"""The page of `pg-simhash report`: one file of HTML, without scripts, that fetches nothing."""
+"""The page of `pg-simhash report`: one HTML file that has no scripts and loads nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import groupby, pairwise
 
 from .report import BARS, MOST, READ, Drops, Pair, Passage, Passages, Report, Text
 
-#: Characters of a text on the page, about.
+#: The approximate number of characters of a text on the page.
 SHOWN = 900
-#: Words that are shown of what is equal, on either side of a difference.
+#: The number of equal words shown on either side of a difference.
 AROUND = 12
 SIZES = [(2, 2), (3, 3), (4, 5), (6, 10), (11, 100), (101, 1000), (1001, None)]
 
@@ -71,7 +71,7 @@ def _number(value: int) -> str:
 
 
 def _similarity(value: float) -> str:
-    """Rounded down: what is not equal is less than 1."""
+    """Rounded down, so that only equal texts show 1."""
     return f"{int(value * 100 + 1e-9) / 100:g}"
 
 
@@ -79,12 +79,13 @@ def _of(count: int, name: str) -> str:
     return f"{_number(count)} {name}{'' if count == 1 else 's'}"
 
 
-# What has no spaces between words is compared by characters.
+# Scripts without spaces between words are compared by characters.
 _SPACELESS = ("CJK ", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 def _kind(character: str) -> object:
-    """What goes together in a token: words, and what is between them."""
+    """The group of a character: characters of one group form a token, either a word or a gap
+    between words."""
     category = unicodedata.category(character)[0]
     if category not in "LMN":
         return False
@@ -94,7 +95,7 @@ def _kind(character: str) -> object:
 
 
 def _tokens(text: str) -> list[tuple[bool, str]]:
-    """The words of a text and what stands between them: whether it is a word, and itself."""
+    """The words and gaps of a text, each with whether it is a word."""
     tokens: list[tuple[bool, str]] = []
     for kind, characters in groupby(text, _kind):
         if kind is None:
@@ -105,16 +106,16 @@ def _tokens(text: str) -> list[tuple[bool, str]]:
 
 
 def _shared(words: list[str], others: list[str]) -> list[bool]:
-    """Which words the other text has beside the same neighbour. So what was moved is shared, as it
-    is in the similarity, which counts pairs of words."""
+    """Whether the other text has each word beside the same neighbour. So a moved passage is shared,
+    as in the similarity, which counts pairs of words."""
     known = set(pairwise(["", *others, ""]))
     pairs = [pair in known for pair in pairwise(["", *words, ""])]
     return [before or after for before, after in pairwise(pairs)]
 
 
 def _differing(first: str, second: str) -> tuple[str, str, bool]:
-    """Two texts as HTML, with the words marked that only one has there, and whether there are any.
-    Case and punctuation do not count, as in the similarity."""
+    """Two texts as HTML, each with the words marked that the other lacks, and whether there are
+    any. Case and punctuation do not count, as in the similarity."""
     tokens, others = _tokens(first), _tokens(second)
     words, other_words = _words(tokens), _words(others)
     shared, other_shared = _shared(words, other_words), _shared(other_words, words)
@@ -127,10 +128,10 @@ def _words(tokens: list[tuple[bool, str]]) -> list[str]:
 
 
 def _marked(tokens: list[tuple[bool, str]], shared: list[bool]) -> Iterator[str]:
-    """A text with its differing words marked, without long stretches that are equal."""
+    """A text with its differing words marked, without long equal stretches."""
     differs, word = [], 0
     for is_word, _ in tokens:
-        # What stands between two differing words is marked with them.
+        # A gap between two differing words is marked with them.
         around = shared[word : word + 1] if is_word else shared[max(word - 1, 0) : word + 1]
         differs.append(len(around) == 2 - is_word and not any(around))
         word += is_word
@@ -153,7 +154,7 @@ def _marked(tokens: list[tuple[bool, str]], shared: list[bool]) -> Iterator[str]
 
 
 def _beginning(text: str, length: int) -> str:
-    """Not more than so many characters of a text."""
+    """At most this many characters of a text."""
     return escape(text[:length]) + ('<span class="skip"> …</span>' if text[length:] else "")
 
 
@@ -196,7 +197,7 @@ def _passage(passage: Passage) -> str:
 
 
 def _bars(caption: str, head: tuple[str, str], rows: list[tuple[str, int]]) -> str:
-    """A bar chart that is a table."""
+    """A bar chart in the form of a table."""
     most = max((count for _, count in rows), default=0) or 1
     lines = "".join(
         f'<tr><th scope="row">{escape(label)}</th><td>{_number(count)}</td><td>'

@@ -1,4 +1,4 @@
-"""The extension's functions as expressions of Polars, and whole frames.
+"""The extension's functions as Polars expressions, and the duplicates of whole frames.
 
 >>> import polars, pg_simhash.polars
 >>> polars.DataFrame({"body": ["Hello, World!"]}).select(
@@ -22,7 +22,7 @@ from .whole import duplicates as duplicates_of
 
 @polars.api.register_expr_namespace("simhash")
 class SimhashExpressions:
-    """Functions of a column of texts: `polars.col("body").simhash.minhash128()`.
+    """Functions for a column of texts: `polars.col("body").simhash.minhash128()`.
 
     Fingerprints of 64 bits are UInt64, others Binary.
     """
@@ -74,7 +74,7 @@ class SimhashExpressions:
         return self._made(made.numbers, polars.List(polars.String), config)
 
     def sketch(self, similarity: float = 0.7, config: ConfigLike = None) -> polars.Expr:
-        """The keys by which near-duplicates are found."""
+        """The keys for finding near-duplicates."""
         return self._made(made.sketch, polars.List(polars.Int64), config, similarity)
 
 
@@ -111,7 +111,7 @@ def dedup(
     *,
     progress: Progress | None = None,
 ) -> polars.DataFrame:
-    """The rows that stay, in their order."""
+    """The rows that stay, in their original order."""
     found = duplicates_of(_column(frame, text), similarity, keep, config, progress=progress)
     gone = polars.Series([row.duplicate for row in found], dtype=polars.UInt32)
     rows = polars.int_range(frame.height, dtype=polars.UInt32, eager=True)

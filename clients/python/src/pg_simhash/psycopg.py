@@ -47,7 +47,7 @@ class _BinaryLoader(_TextLoader):
 def register(connection: Connection[Any], schema: str | None = None) -> None:
     """Lets a connection send and receive fingerprints.
 
-    `schema` is that of the extension, if it is not in the search path.
+    `schema` is the extension's, if it is not in the search path.
     """
     for kind in FINGERPRINTS:
         _adapt(connection, kind, TypeInfo.fetch(connection, _name(kind, schema)))

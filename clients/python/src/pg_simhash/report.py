@@ -1,8 +1,8 @@
-"""What `pg-simhash report` asks a database: all of it of one moment, and nothing is written.
+"""The queries of `pg-simhash report`, all of one snapshot. Nothing is written.
 
-Each question is one call of a function of the extension. Near at 0.8 is near at 0.5 as well, but
-not every pair of 0.8 that is near at 0.5 is near at 0.8: a sketch may miss it. So what would be
-dropped is asked for at each similarity, not derived.
+Each query calls one function of the extension. A pair near at 0.8 is also near at 0.5. But a search
+at 0.8 does not find every such pair that one at 0.5 finds, since a sketch may miss it. So the rows
+to drop are queried at each similarity, not derived.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Query: TypeAlias = "LiteralString | sql.Composed"
 Row: TypeAlias = "tuple[Any, ...]"
 Say: TypeAlias = "Callable[[str], object]"
 
-#: What is asked for by default: the first five that the index serves.
+#: The default similarities: the first five of these that the index serves.
 SIMILARITIES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 #: Bars of the histogram from 0 to 1. The last one is 1 itself.
 BARS = 20
-#: Pairs that are drawn for one that is shown.
+#: Pairs that are sampled for each one shown.
 DRAWN = 10
-#: Characters of a text that are read to be shown.
+#: Characters of a text that are read for display.
 READ = 20_000
-#: A run of words that more texts have is boilerplate.
+#: A run of words that more texts share is boilerplate.
 MOST = 20
 #: Characters shown around a passage.
 AROUND = 120
@@ -44,7 +44,7 @@ AROUND = 120
 
 @dataclass
 class Options:
-    """What the command line says. `similarities` ascend; None: those that the index serves."""
+    """The command line's options. `similarities` ascend; None means those that the index serves."""
 
     table: str
     column: str
@@ -68,8 +68,8 @@ class Index(NamedTuple):
 
 
 class Drops(NamedTuple):
-    """What simhash_duplicates would drop. `sizes` counts the groups of each size: a row that stays,
-    with those that it stands for."""
+    """The result of simhash_duplicates. `sizes` counts the groups of each size: a row that stays,
+    with the rows that it stands for."""
 
     similarity: float
     sizes: dict[int, int]
@@ -92,7 +92,7 @@ class Text(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two rows to show."""
+    """A pair of rows to show."""
 
     similarity: float
     first: Text
@@ -100,7 +100,8 @@ class Pair(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """The longest passage of a pair of rows: what stands before it, itself, and after."""
+    """The longest passage of a pair of rows: the text before it, the passage, and the text after
+    it."""
 
     words: int
     names: tuple[str, str]
@@ -122,7 +123,7 @@ class Passages:
 
 @dataclass
 class Report:
-    """What the page shows."""
+    """The contents of the page."""
 
     database: str
     table: str
@@ -134,19 +135,19 @@ class Report:
     index: Index
     options: Options
     drops: list[Drops]
-    #: Whether there are no more pairs than the limit. If not, a duplicate and the row that stays
-    #: for it are what is counted.
+    #: Whether the number of pairs is within the limit. If not, the counted pairs are those of a
+    #: duplicate and the row that stays for it.
     has_all_pairs: bool
     bars: Counter[int]
     bands: list[tuple[float, int, list[Pair]]]
-    #: The largest groups at one similarity: size, and the row that stays.
+    #: The largest groups at one similarity: their sizes, and the rows that stay.
     largest: tuple[float, list[tuple[int, Text]]]
     passages: Passages | None
     passages_statement: str
 
 
 class Reservoir:
-    """A uniform sample of what comes by. The same rows give the same sample."""
+    """A uniform sample of a sequence. The same rows give the same sample."""
 
     def __init__(self, size: int) -> None:
         self._size, self._random = size, random.Random(0)
@@ -162,7 +163,7 @@ class Reservoir:
 
 
 def _named(*names: str) -> sql.Identifier:
-    """A name in a query with parameters, where % is no other sign."""
+    """A name in a query with parameters, where % must be doubled."""
     return sql.Identifier(*(name.replace("%", "%%") for name in names))
 
 
@@ -225,11 +226,11 @@ class _Database:
         if not has_parts:
             raise ValueError(f"{named} has no partition yet, so it has no rows")
         table = _named(schema, relation)
-        # Rows of children by inheritance are in no index of the parent.
+        # An index of the parent contains no rows of children by inheritance.
         return oid, table, sql.SQL("ONLY {}").format(table) if kind == "r" else table
 
     def _key(self) -> sql.Composable:
-        """What names a row on the page: its primary key, or its ctid."""
+        """A row's name on the page: its primary key, or its ctid."""
         columns = self.all(
             "SELECT attname FROM pg_index JOIN pg_attribute"
             " ON attrelid = indrelid AND attnum = ANY (indkey)"
@@ -249,7 +250,7 @@ class _Database:
         return made.replace("%%", "%")
 
     def indexes(self) -> list[Index]:
-        """The indexes on the column, the most fitting first."""
+        """The indexes on the column, the most suitable first."""
         kind = self.one(
             "SELECT attnum, atttypid::regtype::text FROM pg_attribute"
             " WHERE attrelid = %s::oid AND attname = %s AND attnum > 0 AND NOT attisdropped",
@@ -283,7 +284,7 @@ class _Database:
         return sorted(found, key=lambda index: index.config != "{}")
 
     def texts(self, rows: Sequence[Row]) -> dict[Row, Text]:
-        """The texts of rows, each a table and a ctid."""
+        """The texts of rows, each given by a table and a ctid."""
         found = self.all(
             sql.SQL(
                 "SELECT tab, at::text, {}, left(t.{}, %s), length(t.{})"
@@ -300,7 +301,7 @@ def _quoted(text: str) -> str:
 
 
 def _chosen(database: _Database) -> tuple[Index, Index | None, Sequence[float]]:
-    """The index to ask, that of passages, and the similarities."""
+    """The index to query, the index of passages, and the similarities."""
     options, indexes = database.options, database.indexes()
     ours = next((index for index in indexes if index.words is None), None)
     if ours is None:
@@ -318,7 +319,7 @@ def _chosen(database: _Database) -> tuple[Index, Index | None, Sequence[float]]:
 
 
 def _drops(database: _Database, index: Index, similarity: float) -> tuple[Drops, list[Row]]:
-    """How many groups there are of each size, and an example of each of the largest."""
+    """The number of groups of each size, and an example of each of the largest sizes."""
     rows = database.all(
         sql.SQL(
             "SELECT size, count(*), (array_agg(tab))[1], (array_agg(at))[1]::text"
@@ -333,7 +334,7 @@ def _drops(database: _Database, index: Index, similarity: float) -> tuple[Drops,
 
 
 def _pairs(database: _Database, index: Index, least: float) -> Iterator[Row]:
-    """One pair more than the limit at most: similarity, and both rows."""
+    """The pairs, at most one more than the limit: similarity, and both rows."""
     return database.each(
         sql.SQL(
             "SELECT (p).similarity, (p).a_table::oid, (p).a::text, (p).b_table::oid, (p).b::text"
@@ -359,7 +360,7 @@ def _counted(
     """The histogram, and a sample of each band."""
     bars: Counter[int] = Counter()
     bands = [Reservoir(size) for _ in edges]
-    # A few different similarities are most of them.
+    # Most rows have one of a few similarities.
     places: dict[float, tuple[int, Reservoir]] = {}
     for row in rows:
         similarity = row[0]
@@ -372,7 +373,7 @@ def _counted(
 
 
 def _different(pairs: Iterable[Pair], most: int) -> list[Pair]:
-    """Pairs without a text that another one has: most pairs may be those of one large group."""
+    """Pairs that share no text, since most pairs may belong to one large group."""
     seen: set[str] = set()
     chosen: list[Pair] = []
     for pair in pairs:
@@ -445,7 +446,7 @@ def _passage(database: _Database, index: Index, row: Row) -> Passage:
 
 
 def ask(connection: psycopg.Connection[Any], options: Options, say: Say) -> Report:
-    """Asks everything in one transaction, which reads only."""
+    """Runs all queries in one read-only transaction."""
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     with connection.transaction():
@@ -510,7 +511,7 @@ def _asked(database: _Database, say: Say) -> Report:
 
 
 def read(dsn: str, options: Options, say: Say) -> Report:
-    """`ask`, of the database that a connection string names. An error says what was asked for."""
+    """`ask` for the database of a connection string. Errors name the failed step."""
     step = ""
 
     def remember(what: str) -> None:
@@ -519,7 +520,7 @@ def read(dsn: str, options: Options, say: Say) -> Report:
         say(what)
 
     try:
-        # In another encoding texts may be bytes, or not to be had.
+        # With another encoding texts might arrive as bytes, or not at all.
         name, encoding = "pg-simhash report", "UTF8"
         with psycopg.connect(dsn, application_name=name, client_encoding=encoding) as connection:
             return ask(connection, options, remember)

@@ -1,7 +1,8 @@
-"""Near-duplicates in Spark: the extension's values as pandas UDFs, and whole tables by its bands.
+"""Near-duplicates in Spark: the extension's values as pandas UDFs, and the near-duplicates of whole
+tables.
 
-Texts that are near each other share keys (`pg_simhash.sketch`). So Spark brings rows with a key in
-common together, and the texts of those that share enough keys are compared. The answer is that of
+Texts that are near each other share keys (`pg_simhash.sketch`). So Spark joins rows with a key in
+common, and compares the texts of those that share enough keys. The result is that of
 `simhash_pairs` and `simhash_duplicates` for a table of the same rows.
 """
 
@@ -43,12 +44,12 @@ __all__ = [
 ]
 
 
-#: A decorator whose types pyspark's stubs do not tell.
+#: A decorator whose types are missing from pyspark's stubs.
 _udf: Any = f.pandas_udf  # type: ignore[attr-defined, unused-ignore]
 
 
 def _packed(make: Callable[..., Any], config: ConfigLike) -> Any:
-    """A UDF that makes fingerprints, in their bytes in network order."""
+    """A UDF that returns fingerprints as bytes in network order."""
     config = _sendable(config)
 
     @_udf(BinaryType())
@@ -63,7 +64,8 @@ def _packed(make: Callable[..., Any], config: ConfigLike) -> Any:
 
 
 def _sendable(config: ConfigLike) -> ConfigLike:
-    """A config as workers can be sent it. A wrong one is an error here, and not there."""
+    """A config in a form that can be sent to workers. An invalid one fails here, not in a
+    worker."""
     recipe(config)
     return config if isinstance(config, (str, Config)) or config is None else dict(config)
 
@@ -158,7 +160,7 @@ def text_similarity(a: Column | str, b: Column | str, config: ConfigLike = None)
 
 
 def _folded(frame: DataFrame, key: str, text: str) -> tuple[DataFrame, DataFrame]:
-    """The texts, each once with a key of its own, and the keys of the rows that have them."""
+    """The distinct texts, each with a key of its own, and for each row the key of its text."""
     there = frame.select(f.col(key).alias("row"), f.col(text).alias("text")).where(
         "text IS NOT NULL"
     )
@@ -206,7 +208,7 @@ def pairs(
     of_a = rows.select(f.col("same").alias("a"), f.col("row").alias("x"))
     of_b = rows.select(f.col("same").alias("b"), f.col("row").alias("y"))
     different = found.join(of_a, "a").join(of_b, "b").select("x", "y", "similarity")
-    # Copies of a text are near each other, unless it has no token.
+    # Copies of a text are near each other, unless the text has no token.
     some = texts.where(sketch("text", similarity, config).isNotNull()).select(
         f.col("row").alias("same")
     )
@@ -229,9 +231,9 @@ def duplicates(
     """The rows to drop, as `simhash_duplicates` finds them: the columns `duplicate`, `kept` (of the
     column `key`) and `similarity`.
 
-    Rows are taken in the order of `keep`, such as `[f.length("body").desc(), "id"]`, and then of
-    `key`. The pairs of near texts are found by all workers; the driver, which needs 100 bytes of
-    memory for each of them, goes through them in that order.
+    Rows are considered in the order of `keep`, such as `[f.length("body").desc(), "id"]`, and then
+    of `key`. All workers find the pairs of near texts; the driver, which needs 100 bytes of memory
+    for each pair, processes them in that order.
     """
     session: SparkSession = frame.sparkSession
     kind = frame.schema[key].dataType
@@ -265,7 +267,7 @@ def duplicates(
 def _order(
     frame: DataFrame, key: str, keep: Sequence[Column | str], concerned: set[Any]
 ) -> list[Any]:
-    """The rows that are near others, in the order in which they are taken."""
+    """The rows that are near others, in the order in which they are considered."""
     if not keep:
         return sorted(concerned)
     ordered = frame.orderBy(*keep, key).select(key)
@@ -275,10 +277,10 @@ def _order(
 def _cover(
     order: Sequence[Any], members: dict[Any, list[Any]], near: dict[Any, list[tuple[Any, float]]]
 ) -> list[tuple[Any, Any, float]]:
-    """What is dropped of rows that are taken in an order."""
+    """The rows to drop when rows are considered in this order."""
     same = {row: first for first, rows in members.items() for row in rows}
     place = {row: number for number, row in enumerate(order)}
-    # Of each text the row that is kept: there is one at most, for copies are near each other.
+    # The kept row of each text. There is at most one, because copies are near each other.
     kept: dict[Any, Any] = {}
     dropped = []
     for row in order:

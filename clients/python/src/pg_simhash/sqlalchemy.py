@@ -1,7 +1,7 @@
-"""For SQLAlchemy 2: an index, a constraint, functions and types; and the original of what the
-constraint refuses.
+"""For SQLAlchemy 2: an index, a constraint, functions and types, and the row that a refused row is
+near to.
 
-An AsyncSession takes what is for a Session by `run_sync`:
+With an AsyncSession, functions that take a Session run by `run_sync`:
 `await session.run_sync(save_or_refuse, row)`.
 """
 
@@ -68,13 +68,13 @@ __all__ = [
 
 
 def _check(dialect: Dialect) -> None:
-    """SQLite would take digits for a number, and change them."""
+    """SQLite would interpret the digits as a number and change them."""
     if dialect.name != "postgresql":
         raise CompileError(f"{dialect.name} has no fingerprints: they are PostgreSQL's")
 
 
 class _FINGERPRINT(UserDefinedType[Fingerprint]):
-    #: Drivers that send parameters apart from the statement cast them: $1::fingerprint64.
+    #: For drivers that send parameters separately from the statement: $1::fingerprint64.
     render_bind_cast = True
     kind: ClassVar[type[Fingerprint]]
 
@@ -98,14 +98,14 @@ class _FINGERPRINT(UserDefinedType[Fingerprint]):
         return lambda value: None if value is None else self.kind(value)
 
     class comparator_factory(UserDefinedType.Comparator[Fingerprint]):
-        """What the index answers."""
+        """The comparisons that the index serves."""
 
         def hamming(self, other: Any) -> ColumnElement[int]:
-            """The distance: for ORDER BY, or to be compared with a number."""
+            """The distance, for ORDER BY or for comparison with a number."""
             return cast("ColumnElement[int]", self.op("<~>", return_type=Integer())(other))
 
         def within(self, other: Any, distance: Any) -> ColumnElement[bool]:
-            """Whether at most so many bits differ."""
+            """Whether at most this many bits differ."""
             within: ColumnElement[bool] = self.hamming(other) <= distance
             return within
 
@@ -130,7 +130,8 @@ class FINGERPRINT256(_FINGERPRINT):
 
 
 class SIMHASH_CONFIG(UserDefinedType[dict[str, Any]]):
-    """How a text becomes features: `literal({"shingle": 2}, SIMHASH_CONFIG)`."""
+    """The configuration that turns a text into features: `literal({"shingle": 2},
+    SIMHASH_CONFIG)`."""
 
     cache_ok = True
     render_bind_cast = True
@@ -157,7 +158,7 @@ class _NEAR_TEXT(UserDefinedType[Any]):
 
 
 class _Constant(ColumnClause[Any]):
-    """Written as it is. By constants an index is found, and by no parameters."""
+    """Written as it is, because an index is matched by constants, not by parameters."""
 
     inherit_cache = True
 
@@ -165,7 +166,8 @@ class _Constant(ColumnClause[Any]):
         super().__init__(written, is_literal=True)
 
 
-#: What a function takes: an expression, or a string, which is a text and no name of a column.
+#: The text argument of a function: an expression, or a string, which is a text, not a column's
+#: name.
 Text: TypeAlias = Union[ColumnExpressionArgument[Any], str]
 Config: TypeAlias = Union[Mapping[str, Any], str]
 
@@ -175,8 +177,9 @@ def _config(config: Config) -> dict[str, Any]:
 
 
 def _quoted(config: Config) -> str:
-    """As a string of SQL, also for WITH, of which SQLAlchemy quotes nothing, and for Alembic's
-    `sa.text`: what looks like a parameter, %s or :name, is written as JSON's escape.
+    """A configuration as an SQL string. It is also safe in WITH, where SQLAlchemy quotes nothing,
+    and in Alembic's `sa.text`: text that looks like a parameter, %s or :name, becomes a JSON
+    escape.
     """
     text = json.dumps(_config(config)).replace("'", "''")
     text = re.sub(r"%|:(?=\w)", lambda found: rf"\u{ord(found[0]):04x}", text)
@@ -211,7 +214,7 @@ def text_similarity(a: Text, b: Text, config: Config | None = None) -> ColumnEle
 def near_text(
     text: Text, similarity: float = 0.7, config: Config | None = None
 ) -> ColumnElement[Any]:
-    """What a constraint compares of a text."""
+    """The element of a constraint that compares a text."""
     return _call("near_text", _NEAR_TEXT(), (text,), similarity, config)
 
 
@@ -241,8 +244,8 @@ def simhash256(text: Text, config: Config | None = None) -> ColumnElement[Finger
 
 
 class SimhashIndex(Index):
-    """An index by which near-duplicate texts, or fingerprints within a distance, are found:
-    `SimhashIndex("post_body", "body", similarity=0.8)`. It takes what Index takes, too.
+    """An index for searching near-duplicate texts, or fingerprints within a distance:
+    `SimhashIndex("post_body", "body", similarity=0.8)`. It also accepts the arguments of Index.
     """
 
     def __init__(
@@ -268,7 +271,7 @@ class SimhashIndex(Index):
 
 
 class _NearText(_Constant):
-    """An expression as Alembic's `op.create_exclude_constraint` takes it: literal."""
+    """An expression in the literal form that Alembic's `op.create_exclude_constraint` expects."""
 
     inherit_cache = True
 
@@ -288,10 +291,10 @@ def NearDuplicateConstraint(  # noqa: N802 (to a model it is a class, as Exclude
     config: Config | None = None,
     **kwargs: Any,
 ) -> ExcludeConstraint:
-    """No two rows have near-duplicate texts: of a whole table, or of those that have the same
-    values in the columns of `scope`. It takes `where` and so on, as ExcludeConstraint does.
+    """No two rows have near-duplicate texts: in a whole table, or among rows with the same values
+    in the columns of `scope`. It accepts `where` and so on, as ExcludeConstraint does.
 
-    `NearDuplicateConstraint("body", similarity=0.8, name="post_near")`. Its index answers
+    `NearDuplicateConstraint("body", similarity=0.8, name="post_near")`. Its index also serves
     `near_duplicate(Post.body, asked, 0.8)` and greater similarities.
     """
     if isinstance(scope, str):
@@ -302,9 +305,9 @@ def NearDuplicateConstraint(  # noqa: N802 (to a model it is a class, as Exclude
 
 
 class NearDuplicateError(Exception):
-    """A row was refused. `original` is the primary key of the one that it is near to, as
-    `Session.get` takes it: a value, or a tuple of several. It is None where that row is not seen,
-    or is gone, or where not all that was compared is known.
+    """A row was refused. `original` is the primary key of the row that it is near to, in the form
+    that `Session.get` accepts: a value, or a tuple of several. It is None if that row is not
+    visible or was deleted, or if a value that was compared is not known.
     """
 
     def __init__(self, constraint: str, original: Any) -> None:
@@ -318,11 +321,11 @@ class NearDuplicateError(Exception):
 
 
 class _UnknownError(Exception):
-    """What a column will have is not known before the row is written."""
+    """The value of a column is not known before the row is written."""
 
 
 def _value(state: InstanceState[Any], of: Column[Any]) -> ColumnElement[Any]:
-    """What an instance has for a column, or will have when it is written."""
+    """The value of a column that an instance has, or will have when it is written."""
     if of.computed is not None:
         return _of_instance(state, of.table, of.computed.sqltext)
     for relation in state.mapper.relationships:
@@ -348,7 +351,7 @@ def _value(state: InstanceState[Any], of: Column[Any]) -> ColumnElement[Any]:
 def _of_instance(
     state: InstanceState[Any], table: FromClause, expression: ClauseElement
 ) -> ColumnElement[Any]:
-    """An expression with an instance's values in the place of columns."""
+    """An expression with columns replaced by an instance's values."""
 
     def value(element: Any, **_: Any) -> Any:
         if isinstance(element, _NearText):
@@ -367,7 +370,7 @@ def _of_instance(
 
 
 def _of_text(state: InstanceState[Any], table: Any, text: Any, written: str) -> ColumnElement[Any]:
-    """An expression that is given as text, over a row of what an instance has for its columns."""
+    """An expression in the form of text, evaluated over a row of an instance's values."""
     words = {word.lower() for word in re.findall(r"\w+", written)}
     whole_row = rf'(?i)\b{re.escape(table.name)}\b(?!"?\.)'
     if (table.name not in table.c and re.search(whole_row, written)) or table.schema in words:
@@ -381,7 +384,7 @@ def _of_text(state: InstanceState[Any], table: Any, text: Any, written: str) -> 
 def _question(
     state: InstanceState[Any], table: Table, constraint: ExcludeConstraint, refused: bool
 ) -> Select[Any] | None:
-    """Which row an instance is near to. None if that cannot be asked."""
+    """A query for the row that an instance is near to. None if it cannot be made."""
     keys = table.primary_key.columns
     query = select(*keys).limit(1)
     try:
@@ -422,9 +425,9 @@ def _check_session(session: Any, name: str) -> None:
 
 
 def original(session: Session, instance: object) -> Any:
-    """The primary key of a row that a constraint of its model finds near to an instance, which need
-    not be in the session. None if there is none, or if it cannot be told: by a default of the
-    server, or of a function of Python.
+    """The primary key of a row that is near to an instance by a constraint of its model. The
+    instance need not be in the session. None if there is none, or if that cannot be determined
+    because of a default that the server or a Python function computes.
     """
     _check_session(session, "original")
     with session.no_autoflush:
@@ -433,17 +436,18 @@ def original(session: Session, instance: object) -> Any:
 
 
 def save_or_refuse(session: Session, instance: object) -> None:
-    """Adds an instance and flushes, in a savepoint. What a near-duplicate constraint refuses raises
-    NearDuplicateError with the original's key, and the transaction goes on: a new instance is not
-    in the session then, and one that was changed is as it is in the database.
+    """Adds an instance and flushes, in a savepoint. If a constraint against near-duplicates refuses
+    the row, raises NearDuplicateError with the original's key. The transaction goes on: a new
+    instance is then not in the session, and a changed one has its values from the database.
 
-    Set foreign keys, rather than relationships that another object has as well (back_populates): of
-    these SQLAlchemy warns, and what is refused stays in the other's list until that is expired.
+    Set foreign keys, rather than relationships that another object shares (back_populates):
+    SQLAlchemy warns about these, and a refused instance stays in the other object's list until that
+    is expired.
     """
     _check_session(session, "save_or_refuse")
     with session.no_autoflush:
         questions = dict(_questions(instance, True))
-    # A savepoint begins with a flush, which must not be of this instance.
+    # A savepoint begins with a flush, which must not include this instance.
     if instance in session:
         session.expunge(instance)
     savepoint = session.begin_nested()
@@ -460,12 +464,12 @@ def save_or_refuse(session: Session, instance: object) -> None:
 
 
 def _refused_by(error: IntegrityError) -> str:
-    """The name of the constraint, of psycopg or of asyncpg."""
+    """The name of the violated constraint, from psycopg or asyncpg."""
     told = getattr(error.orig, "diag", None) or getattr(error.orig, "__cause__", None)
     return getattr(told, "constraint_name", None) or ""
 
 
-# For reflection, and so for Alembic.
+# For reflection, which Alembic uses.
 ischema_names["simhash_config"] = SIMHASH_CONFIG
 for _type in FINGERPRINT64, FINGERPRINT128, FINGERPRINT256:
     ischema_names[_type.kind.sql_type] = _type

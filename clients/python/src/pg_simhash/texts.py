@@ -1,10 +1,10 @@
 """The extension's functions of one text and of two.
 
-Each takes a text, or many: a sequence of strings and None, a numpy array, a pandas Series, or an
-array of Arrow (pyarrow, polars, or anything else with `__arrow_c_array__` or
-`__arrow_c_stream__`). Of one text it gives one value, of a sequence a list, and of an array an
-array of the same library. None is given for None, and where the SQL function gives NULL. All cores
-are used for many texts (`set_threads`), and other threads of Python run meanwhile.
+Each accepts a text, or many: a sequence of strings and None, a numpy array, a pandas Series, or an
+Arrow array (of pyarrow, polars, or any object with `__arrow_c_array__` or `__arrow_c_stream__`).
+For one text it returns one value, for a sequence a list, and for an array an array of the same
+library. The result is None for None, and where the SQL function returns NULL. Many texts use all
+cores (`set_threads`), and other Python threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .fingerprint import (
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-#: Many texts, as they lie in lists, tuples and iterators.
+#: Many texts, in a list, a tuple or an iterator.
 Texts: TypeAlias = "Iterable[str | None]"
 
 F = TypeVar("F", bound=Fingerprint)
@@ -40,7 +40,7 @@ class Array(Protocol):
 
 
 class Passage(NamedTuple):
-    """A passage that two texts have in common: `a[a_start : a_start + a_length]` and the same of b.
+    """A passage that two texts share: `a[a_start : a_start + a_length]` and the same of b.
 
     The SQL function counts from 1, as `substr` does. This one counts from 0, as Python does.
     """
@@ -58,7 +58,8 @@ def library(texts: object) -> str:
 
 
 def readable(texts: Any) -> Any:
-    """Texts as the compiled functions take them: numpy's and pandas' as lists."""
+    """Texts in a form that the compiled functions accept: those of numpy and pandas become
+    lists."""
     kind = library(texts)
     if kind == "pandas":
         if getattr(texts, "ndim", 1) != 1:
@@ -72,7 +73,7 @@ def readable(texts: Any) -> Any:
 
 
 def given_back(result: Any, texts: Any) -> Any:
-    """A list or an Arrow array in the form of the library that the texts came from."""
+    """Converts a list or an Arrow array to the library that the texts came from."""
     kind = library(texts)
     if kind == "numpy" and isinstance(result, list):
         import numpy
@@ -133,7 +134,7 @@ def simhash(texts: Array, config: ConfigLike = None) -> Any: ...
 @overload
 def simhash(texts: Texts, config: ConfigLike = None) -> list[Fingerprint64 | None]: ...
 def simhash(texts: Any, config: ConfigLike = None) -> Any:
-    """Fingerprints of 64 bits by simhash. A numpy array becomes one of uint64.
+    """Fingerprints of 64 bits by simhash. For a numpy array the result is an array of uint64.
 
     >>> simhash("Hello, World!") == simhash("hello   world")
     True
@@ -148,8 +149,8 @@ def simhash128(texts: Array, config: ConfigLike = None) -> Any: ...
 @overload
 def simhash128(texts: Texts, config: ConfigLike = None) -> list[Fingerprint128 | None]: ...
 def simhash128(texts: Any, config: ConfigLike = None) -> Any:
-    """Fingerprints of 128 bits by simhash. A numpy array becomes one of uint64 with two columns,
-    the most significant word first."""
+    """Fingerprints of 128 bits by simhash. For a numpy array the result is an array of uint64 with
+    two columns, the most significant word first."""
     return _fingerprints("simhash", Fingerprint128, texts, config)
 
 
@@ -160,7 +161,8 @@ def simhash256(texts: Array, config: ConfigLike = None) -> Any: ...
 @overload
 def simhash256(texts: Texts, config: ConfigLike = None) -> list[Fingerprint256 | None]: ...
 def simhash256(texts: Any, config: ConfigLike = None) -> Any:
-    """Fingerprints of 256 bits by simhash. Of a numpy array as `simhash128`, with four columns."""
+    """Fingerprints of 256 bits by simhash. For a numpy array as with `simhash128`, with four
+    columns."""
     return _fingerprints("simhash", Fingerprint256, texts, config)
 
 
@@ -249,9 +251,9 @@ def sketch(
     texts: Texts, similarity: float = 0.7, config: ConfigLike = None
 ) -> list[list[int] | None]: ...
 def sketch(texts: Any, similarity: float = 0.7, config: ConfigLike = None) -> Any:
-    """The keys by which near-duplicates of texts are found, each of 40 bits; a band's keys differ
-    from those of every other. Texts that are so similar share at least `sketch_law(similarity)[2]`
-    of them. None for a text without a token."""
+    """The keys for finding near-duplicates of texts, each of 40 bits; a band's keys differ from
+    those of every other. Texts of at least this similarity share at least
+    `sketch_law(similarity)[2]` of them. None for a text without a token."""
     return _each(_native.keys, texts, recipe(config), similarity)
 
 
@@ -262,9 +264,9 @@ def shingles(texts: Array, config: ConfigLike = None) -> Any: ...
 @overload
 def shingles(texts: Texts, config: ConfigLike = None) -> list[list[int] | None]: ...
 def shingles(texts: Any, config: ConfigLike = None) -> Any:
-    """The sets of shingles whose Jaccard coefficient `text_similarity` is, as hashes of 64 bits
-    with a sign, each once, for a column of type bigint[]. Empty for a text without a token. A
-    config that weighs shingles is a ValueError.
+    """The sets of shingles whose Jaccard coefficient is `text_similarity`, as signed hashes of 64
+    bits, each once, for a column of type bigint[]. Empty for a text without a token. A config that
+    weighs shingles is a ValueError.
 
     >>> a, b = shingles(["one two three four", "one two three five"])
     >>> len(set(a) & set(b)) / len(set(a) | set(b))
@@ -274,8 +276,8 @@ def shingles(texts: Any, config: ConfigLike = None) -> Any:
 
 
 def sketch_law(similarity: float) -> tuple[int, int, int]:
-    """(bands, rows, shared) of `sketch`: near-duplicates agree in `shared` or more of `bands` bands
-    of `rows` rows.
+    """(bands, rows, shared) of `sketch`: near-duplicates agree in at least `shared` of `bands`
+    bands of `rows` rows.
 
     >>> sketch_law(0.7)
     (35, 3, 4)
@@ -284,8 +286,8 @@ def sketch_law(similarity: float) -> tuple[int, int, int]:
 
 
 def reach(similarity: float, bits: int = 128) -> int:
-    """`simhash_reach`: the distance within which 99 % of one-bit MinHash fingerprints of texts so
-    similar lie.
+    """`simhash_reach`: the distance within which 99 % of one-bit MinHash fingerprints of texts with
+    this similarity lie.
 
     >>> reach(0.7)
     29
@@ -309,7 +311,8 @@ def near_duplicate(a: str, b: str, similarity: float = 0.7, config: ConfigLike =
 @overload
 def near_duplicate(a: Any, b: Any, similarity: float = 0.7, config: ConfigLike = None) -> Any: ...
 def near_duplicate(a: Any, b: Any, similarity: float = 0.7, config: ConfigLike = None) -> Any:
-    """Whether texts are near-duplicates, row by row. One text stands beside each of many."""
+    """Whether texts are near-duplicates, row by row. A single text is compared with each of
+    many."""
     return _both(_native.near, a, b, recipe(config), similarity)
 
 
@@ -318,7 +321,7 @@ def text_similarity(a: str, b: str, config: ConfigLike = None) -> float: ...
 @overload
 def text_similarity(a: Any, b: Any, config: ConfigLike = None) -> Any: ...
 def text_similarity(a: Any, b: Any, config: ConfigLike = None) -> Any:
-    """Jaccard's coefficient of the texts' sets of shingles, row by row.
+    """The Jaccard coefficient of the texts' sets of shingles, row by row.
 
     >>> text_similarity("one two three", "one two four")
     0.3333333333333333
@@ -331,7 +334,7 @@ def shares_passage(a: str, b: str, words: int = 25, config: ConfigLike = None) -
 @overload
 def shares_passage(a: Any, b: Any, words: int = 25, config: ConfigLike = None) -> Any: ...
 def shares_passage(a: Any, b: Any, words: int = 25, config: ConfigLike = None) -> Any:
-    """Whether so many words in a row, or more, stand in both texts, row by row."""
+    """Whether both texts contain a common run of at least this many words, row by row."""
     return _both(_native.shares_passage, a, b, recipe(config), words)
 
 
@@ -340,12 +343,12 @@ def passage_share(a: str, b: str, words: int = 25, config: ConfigLike = None) ->
 @overload
 def passage_share(a: Any, b: Any, words: int = 25, config: ConfigLike = None) -> Any: ...
 def passage_share(a: Any, b: Any, words: int = 25, config: ConfigLike = None) -> Any:
-    """The share of a's words that lie in passages that b has, row by row."""
+    """The share of a's words that are in passages that b contains, row by row."""
     return _both(_native.passage_share, a, b, recipe(config), words)
 
 
 def shared_passages(a: str, b: str, words: int = 25, config: ConfigLike = None) -> list[Passage]:
-    """The passages that two texts have in common, by their places in the texts."""
+    """The passages that two texts share, with their positions in the texts."""
     return [Passage(*place) for place in _native.shared_passages(recipe(config), words, a, b)]
 
 
@@ -354,8 +357,8 @@ def hamming(a: FingerprintLike, b: FingerprintLike) -> int: ...
 @overload
 def hamming(a: Any, b: Any) -> Any: ...
 def hamming(a: Any, b: Any) -> Any:
-    """The number of bits in which fingerprints differ: of two, of two sequences, or of two arrays
-    as the functions above make them. One stands beside each of many.
+    """The number of bits in which fingerprints differ: two fingerprints, two sequences, or two
+    arrays from the functions above. A single one is compared with each of many.
 
     >>> hamming(Fingerprint64("ff00000000000000"), 0)
     8
@@ -379,7 +382,7 @@ def hamming(a: Any, b: Any) -> Any:
 
 
 def _kind_of(value: Any) -> type[Fingerprint] | None:
-    """The type of fingerprints that are so long."""
+    """The type of fingerprints of this length."""
     if isinstance(value, str):
         bits = 4 * len(value.removeprefix("0x").removeprefix("\\x"))
     elif isinstance(value, (bytes, bytearray, memoryview)):

@@ -1,8 +1,8 @@
-"""Whether two sides make the same values.
+"""Checks whether two installations compute the same values.
 
-Fingerprints and keys can be compared where the rules, the dictionary and the tables of characters
-are the same. `VALUES` names them, as `SELECT simhash_values()` does in SQL. `stamped` writes it
-beside the columns of a table of Arrow, and so into parquet files; `expect_values` compares.
+Fingerprints and keys are comparable if the rules, the dictionary and the tables of characters are
+the same. `VALUES` identifies them, as `SELECT simhash_values()` does in SQL. `stamped` stores it
+with the columns of an Arrow table, and so in parquet files; `expect_values` compares it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ._native import VALUES
 if TYPE_CHECKING:
     import pyarrow
 
-#: The key under which `VALUES` stands in the metadata of a column.
+#: The key of `VALUES` in the metadata of a column.
 KEY = "pg_simhash.values"
 
 Source = Union["pyarrow.Table", "pyarrow.Schema", str, "os.PathLike[str]", Any]
 
 
 def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
-    """The table, with what made the values of these columns in their metadata. No data is copied.
+    """The table, with `VALUES` in the metadata of these columns. No data is copied.
 
     >>> import pyarrow
     >>> table = stamped(pyarrow.table({"fp": pyarrow.array([1], pyarrow.uint64())}), "fp")
@@ -39,7 +39,7 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
         if number < 0:
             raise ValueError(f"there is no column {column!r}, or there are several")
         field = schema.field(number)
-        # A stamp of another place says what these values are: it must not be lost.
+        # A stamp from another installation describes these values and must not be lost.
         expect_values([field])
         metadata: dict[bytes | str, bytes | str] = {KEY.encode(): VALUES.encode()}
         for key, value in (field.metadata or {}).items():
@@ -49,12 +49,12 @@ def stamped(table: pyarrow.Table, *columns: str) -> pyarrow.Table:
 
 
 def expect_values(source: Source, *columns: str) -> list[str]:
-    """The columns that say what made their values. A ValueError if that is not what makes them
-    here, or if one of `columns` does not say it: many programs copy a table without it, and a table
-    that is put together from two has what the first one says.
+    """The columns with a stamp. Raises a ValueError if a stamp is not `VALUES` of this
+    installation, or if one of `columns` has none. Many programs copy a table without its stamps,
+    and a table that is concatenated from two has those of the first one.
 
-    `source` is a table or schema of Arrow, the path of a parquet file, or a DataFrame of Spark,
-    whose columns say it by `alias("fp", metadata={KEY: VALUES})`.
+    `source` is an Arrow table or schema, the path of a parquet file, or a Spark DataFrame, whose
+    columns get a stamp by `alias("fp", metadata={KEY: VALUES})`.
     """
     found_in, without = [], []
     for name, metadata in _metadata(source):
@@ -81,7 +81,7 @@ def _metadata(source: Any) -> list[tuple[str, Any]]:
         import pyarrow.parquet
 
         source = pyarrow.parquet.read_schema(os.fspath(source))
-    # A file that pyarrow has opened has two: the other one is parquet's own.
+    # A file opened by pyarrow has two schemas; the other one is parquet's own.
     schema = getattr(source, "schema_arrow", None) or getattr(source, "schema", source)
     try:
         return [(field.name, field.metadata or {}) for field in schema]

@@ -1,8 +1,8 @@
-"""Many texts at once: which to drop, all pairs, clusters. Every answer is that of the extension's
-bulk functions for a table of these texts, exactly.
+"""Whole sets of texts: duplicates, pairs, clusters. Every result is exactly that of the extension's
+bulk functions for a table of these texts.
 
-Texts are a sequence, a numpy array, a Series, or an array of Arrow, whose texts are not copied.
-They are named by their numbers, from 0.
+Texts are a sequence, a numpy array, a Series, or an Arrow array, whose texts are not copied. They
+are identified by their numbers, from 0.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from . import _native
 from .config import ConfigLike, recipe
 from .texts import readable
 
-#: Which of the texts that are near each other stays: the first one, the longest one, the one whose
-#: sort key is least (a sequence with a key for each text, or a function of the text).
+#: Which of several near texts stays: the first one, the longest one, or the one with the least sort
+#: key (a sequence with a key for each text, or a function of the text).
 Keep = Union[str, Sequence[Any], Callable[[str], Any], None]
 
-#: Called with the share that is done, of 1.
+#: Called with the completed share, from 0 to 1.
 Progress = Callable[[float], object]
 
-#: The memory that keys may take beside the texts, and sets of shingles as much again, in bytes.
-#: Keys that do not fit lie in a temporary file in `directory`, which has no name there.
+#: The memory in bytes for keys, in addition to the texts. Sets of shingles may use as much again.
+#: Keys that do not fit are stored in an unnamed temporary file in `directory`.
 MEMORY = 1 << 30
-#: The least that it can be: with less, even few texts are gone through thousands of times.
+#: The least memory. With less, even few texts would need thousands of passes.
 LEAST_MEMORY = 1 << 20
 
 
-#: A directory for temporary files. None: the one that Python's `tempfile` takes.
+#: A directory for temporary files. None: the default of Python's `tempfile`.
 Directory = Union[str, "os.PathLike[str]", None]
 
 
 class Duplicate(NamedTuple):
-    """A text to drop, and the one that stands for it, by their numbers."""
+    """A text to drop, and the one that stands for it, by number."""
 
     duplicate: int
     kept: int
@@ -43,14 +43,14 @@ class Duplicate(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The numbers of the texts that stay, ascending, and what is dropped."""
+    """The numbers of the texts that stay, ascending, and the dropped ones."""
 
     kept: list[int]
     duplicates: list[Duplicate]
 
 
 def _order(texts: Any, keep: Any) -> list[int] | None:
-    """The order in which texts are taken. None: as they come."""
+    """The order in which texts are considered. None: the given order."""
     if keep is None or (isinstance(keep, str) and keep == "first"):
         return None
     if isinstance(keep, str):
@@ -63,7 +63,7 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
         return sorted(range(len(lengths)), key=lambda number: -(lengths[number] or 0))
     if callable(keep):
         listed = _listed(texts)
-        # A text that is missing is near nothing, so it may stand anywhere.
+        # A missing text is near nothing, so its place does not matter.
         there = [number for number, text in enumerate(listed) if text is not None]
         made = {number: keep(listed[number]) for number in there}
         rest = [number for number, text in enumerate(listed) if text is None]
@@ -94,14 +94,14 @@ def _many(texts: Any) -> Any:
 
 
 def _room(memory: Any, directory: Directory) -> tuple[int, str]:
-    """The bytes of memory, and the directory for what they do not hold."""
+    """The bytes of memory, and the directory for keys that do not fit."""
     if isinstance(memory, bool) or not isinstance(memory, int) or memory < LEAST_MEMORY:
         raise ValueError(f"memory is a number of bytes, {LEAST_MEMORY} or more, not {memory!r}")
     return memory, tempfile.gettempdir() if directory is None else os.fspath(directory)
 
 
 def _checked(similarity: Any, progress: Any) -> None:
-    """Arguments that compiled code would refuse in other words, or too late."""
+    """Checks arguments that the compiled code would reject with other messages, or too late."""
     if isinstance(similarity, bool) or not isinstance(similarity, (int, float)):
         raise TypeError(f"similarity is a number from 0.3 to 1, not {similarity!r}")
     if progress is not None and not callable(progress):
@@ -120,8 +120,8 @@ def duplicates(
 ) -> list[Duplicate]:
     """`simhash_duplicates`: the texts to drop, each with the text that stands for it.
 
-    Texts are taken in the order of `keep`. One that is near none that was kept before it is kept.
-    The others are dropped; for each stands the most similar of those that are kept before it.
+    Texts are considered in the order of `keep`. A text that is near none of those kept before it is
+    kept. Any other is dropped, and the most similar of those kept before it stands for it.
     """
     _checked(similarity, progress)
     texts = _many(texts)
@@ -141,7 +141,7 @@ def dedup(
     progress: Progress | None = None,
     directory: Directory = None,
 ) -> Deduplicated:
-    """Which texts stay, and which are dropped as near-duplicates of those.
+    """Which texts stay, and which are dropped as near-duplicates of them.
 
     >>> dedup(["the very same text", "another one here", "The very same text!"]).kept
     [0, 1]
@@ -179,7 +179,7 @@ def clusters(
     directory: Directory = None,
 ) -> list[list[tuple[int, float]]]:
     """`simhash_clusters`: clusters of two texts and more, each as (text, similarity to the first
-    one). Chains of pairs connect them, or, with linkage `star`, they are near their first one."""
+    one). Chains of pairs connect their texts; with linkage `star` all are near their first one."""
     if linkage not in ("chain", "star"):
         raise ValueError(f"linkage is {linkage!r}. Allowed: 'chain', 'star'.")
     _checked(similarity, progress)
