@@ -1,14 +1,13 @@
-"""Runs the benchmarks in a private server and beside it; keeps docs/benchmarks/results.json.
+"""Runs the benchmarks, in a private server and outside it, and keeps docs/benchmarks/results.json.
 
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
-From the environment: ONLY, the names of the functions in PARTS that are to run. SCALES ("1000000
-10000000"), the sizes of tables. BIG=1 adds a table of 50 million rows (BIG_ROWS says otherwise),
-without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given.
-SIZES ("500000 5000000") are those of the tables of texts whose index is on the text; of whole
-tables, unless given, all real texts and ten times as many.
-PGVECTOR: the directory of the programs and of the socket of a server with pgvector. Figures of
-parts that do not run this time stay as they were.
+Environment: ONLY, the names of the functions in PARTS to run. SCALES ("1000000 10000000"), the
+sizes of tables. BIG=1 adds a table of 50 million rows (or BIG_ROWS), without rivals. TEXT_SCALES,
+the sizes of the tables of texts' fingerprints, by default SCALES. SIZES ("500000 5000000"), those
+of the tables of texts with an index on the text; for whole tables the default is all real texts and
+ten times as many. PGVECTOR, the directory of the programs and of the socket of a server with
+pgvector. Figures of parts that do not run are kept.
 """
 
 import json
@@ -39,7 +38,7 @@ class Server:
         return [f"{self.bindir}/{program}", "-h", self.socket, "-U", "postgres", *arguments]
 
     def run(self, file, **environment):
-        """Runs a file of bench/, its output shown."""
+        """Runs a file of bench/ and shows its output."""
         print(f"== {file} {environment or ''}", flush=True)
         command = self.command(
             "psql", "-X", "-q", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-f", f"bench/{file}")
@@ -55,14 +54,14 @@ class Server:
             subprocess.run(command, cwd=TOP, check=True, stdout=file)
 
     def figures(self):
-        """What the SQL files noted, and forgets it."""
+        """Returns and deletes the figures that the SQL files recorded."""
         rows = self.ask("SELECT json_agg(r) FROM bench_result r")
         self.ask("TRUNCATE bench_result")
         rows = json.loads(rows or "null") or []
         return [{**row, "metric": row["metric"].strip()} for row in rows]
 
     def pgbench(self, query, clients):
-        """Transactions a second, prepared; :n in the query is 1 to 1000."""
+        """Transactions a second, prepared. :n in the query is 1 to 1000."""
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
             script.write(f"\\set n random(1, 1000)\n{query};\n")
             script.flush()
@@ -72,7 +71,7 @@ class Server:
             return float(re.search(r"tps = ([0-9.]+)", output(command))[1])
 
     def throughput(self, rows):
-        """Look-ups within 3 bits a second for 1 to 8 clients."""
+        """Searches within 3 bits a second, for 1 to 8 clients."""
         asked = "(SELECT fp FROM bench.query WHERE n = :n)"
         queries = {
             "simhash": f"SELECT id FROM bench.doc WHERE hamming(fp, {asked}) <= 3",
@@ -85,7 +84,7 @@ class Server:
                 yield figure("throughput", "uniform", rows, contender, f"{clients} clients", rate)
 
     def single_rows(self):
-        """Rows inserted a second, each a transaction, into the tables that dedup.sql left."""
+        """Rows inserted a second, one in each transaction, into the tables that dedup.sql made."""
         insert = "INSERT INTO bench.{} (fp) VALUES (bench.random64()::fingerprint64)"
         queries = {
             "index alone": insert.format("plain"),
@@ -116,7 +115,7 @@ def figure(*parts):
 
 
 def rivals(*arguments, path=None):
-    """The figures of rivals.py. A rival that is not here is skipped with a line."""
+    """The figures of rivals.py. A rival that is not installed is skipped with a line."""
     environment = {**os.environ, **({"PYTHONPATH": str(path)} if path else {})}
     command = [sys.executable, str(TOP / "bench/rivals.py"), *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -135,7 +134,7 @@ def rivals(*arguments, path=None):
 
 
 def beside_the_index(server, rows, data, directory):
-    """Libraries in memory, on the rows and queries that index.sql left."""
+    """Libraries in memory, on the rows and queries that index.sql exported."""
     server.save("SELECT h FROM bench.doc WHERE id > 0 ORDER BY id", f"{directory}/rows")
     server.save("SELECT h FROM bench.query ORDER BY n", f"{directory}/queries")
     figures = rivals("fingerprints", f"{directory}/rows", f"{directory}/queries", data)
@@ -145,7 +144,7 @@ def beside_the_index(server, rows, data, directory):
 
 
 def core_figures():
-    """What criterion measured, if it ran: speeds where it knows how much there is to do."""
+    """The results of criterion, if it ran: as speeds where it knows the amount of work."""
     for estimates in sorted((TOP / "target/criterion").glob("**/new/estimates.json")):
         benchmark = json.loads((estimates.parent / "benchmark.json").read_text())
         work = benchmark.get("throughput") or {}
@@ -167,14 +166,14 @@ def example(name, *arguments):
 
 
 def dictionary_figures():
-    """What a process pays for jieba's dictionary: medians of five."""
+    """The cost of jieba's dictionary for a process: medians of five."""
     runs = [example("load_dictionary") for _ in range(5)]
     for metric, values in zip(("seconds", "MB"), zip(*runs)):
         yield figure("dictionary", "zh", 0, "simhash", metric, statistics.median(values))
 
 
 def memory_figures():
-    """Bytes an element of what batches and the training of models hold in memory."""
+    """Memory of batches and of the training of models, in bytes an element."""
     for structure in ("hash", "bloom", "trie", "near", "terms", "pairs", "model"):
         for metric, value in zip(
                 ("least bytes each", "most bytes each"), example("memory", structure)):
@@ -200,9 +199,9 @@ def machine(server):
 
 
 def keep(about, figures):
-    """Replaces whole tables of what was measured before by what was measured now.
+    """Replaces the earlier figures by whole tables.
 
-    So a contender that is not there now leaves no figure behind.
+    So a contender that is no longer measured leaves no figure behind.
     """
     old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"figures": []}
     tables = {(f["section"], f["data"], f["rows"]) for f in figures}
@@ -218,7 +217,7 @@ def keep(about, figures):
 
 
 def sizes(variable, otherwise):
-    """Numbers of rows, as the environment may say."""
+    """Numbers of rows, from the environment or by default."""
     given = os.environ.get(variable)
     return otherwise if given is None else [int(rows) for rows in given.split()]
 
@@ -287,7 +286,7 @@ def wide(server, directory, scales):
 
 
 def pgvector(rows, rows_at, queries_at, found):
-    """What its HNSW takes, and the share that it has of what an exact search found."""
+    """The time of its HNSW, and its share of the rows of an exact search."""
     server = Server(*os.environ["PGVECTOR"].split())
     server.run("pgvector.sql", ROWS=str(rows), LINES=rows_at, QUERIES=queries_at)
     for measured in server.figures():

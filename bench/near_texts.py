@@ -1,9 +1,10 @@
-"""Indexes of texts: look-ups, builds, inserts, the constraint, a join. A part of bench.py.
+"""Indexes of texts: searches, builds, inserts, the constraint, a join. A part of bench.py.
 
-On the texts that evaluate/draw drew for `scripts/run evaluate`, those of at most 900 bytes, in
-random order. The smallest table has real ones. Larger ones have the same and copies, with one of
-every three words replaced by one drawn from the texts. All get the same texts inserted. Beside each
-index: a primary key's look-up, and pg_trgm's gin_trgm_ops on a table of its own with the same rows.
+On texts of at most 900 bytes that evaluate/draw drew for `scripts/run evaluate`, in random order.
+The smallest table has real ones. Larger ones have the same and copies, in which one of every three
+words is replaced by one drawn from the texts. The same texts are inserted into all. Contenders
+beside each index: a search by a primary key, and pg_trgm's gin_trgm_ops on its own table with the
+same rows.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -23,16 +24,17 @@ SETS = pathlib.Path(__file__).resolve().parent.parent / "target/evaluate/sets"
 LONGEST = 900
 OURS, TRIGRAMS, BARE = "simhash", "pg_trgm, GIN", "no index"
 INDEXES = {OURS: "simhash (body)", TRIGRAMS: "gin (body gin_trgm_ops)"}
-# Runs of look-ups, with so many texts each. Rounds of inserts, builds and joins. Texts that tell
-# how many rows one finds.
+# Runs of searches, each with so many texts. Rounds of inserts, builds and joins. Texts for counting
+# the rows that one finds.
 RUNS, ASKED, ROUNDS, FOUND = 5, 100, 3, 30
-# How rows come: clients, rows a statement, rows in a round; of a small table a fifth of its rows.
+# Ways to insert: clients, rows a statement, rows in a round. A small table gets a fifth of its
+# rows.
 WAYS = {"1,000 a statement": (1, 1000, 60_000), "1 client": (1, 1, 20_000),
         "4 clients": (4, 1, 20_000)}
-# A sixteenth of an index's rows fill its part for recent postings. So many fill the largest.
+# A sixteenth of an index's rows fill its part for recent postings. This number fills the largest.
 MOST_FILLING = 240_000
 LATER = 10_000
-# An index whose build would take longer is left out.
+# Seconds. An index is left out if its build would take longer.
 TOO_LONG = 900
 JOINED, CONSTRAINED = 80_000, 100_000
 
@@ -46,7 +48,8 @@ class Texts:
         self.words = " ".join(self.real[:50_000]).split()
 
     def changed(self, number):
-        """A copy of some text. Where words have no spaces between them, characters are words."""
+        """A changed copy of a text. Where words have no spaces between them, characters count as
+        words."""
         drawn = random.Random(number).random
         text = self.real[number % len(self.real)]
         parts, glue = text.split(), " "
@@ -58,8 +61,8 @@ class Texts:
         return glue.join(parts)
 
     def numbered(self, smallest, largest, fresh):
-        """The rows of tables, real ones up to the size of the smallest table, then copies; then
-        texts that come fresh to every table, real ones as long as there are any."""
+        """The rows of tables, real ones up to the size of the smallest table, then copies; then the
+        texts for inserts into every table, real ones as long as there are any."""
         for number in range(largest + fresh):
             place = number if number < largest else number - largest + smallest
             is_real = place < len(self.real) and not smallest <= number < largest
@@ -70,16 +73,16 @@ class Table:
     """A table of texts with an index on them, or without."""
 
     def __init__(self, bench, name, contender, where=None):
-        """Of the texts `where` says; without it the table is there already."""
+        """The texts that `where` selects. Without it the table already exists."""
         self.bench, self.name, self.contender, self.index = bench, name, contender, f"{name}_body"
         if where is not None:
-            # Autovacuum would come in the middle of somebody's run.
+            # Autovacuum could run in the middle of a measurement.
             bench.ask(f"""CREATE TABLE {name} WITH (autovacuum_enabled = off) AS
                 SELECT n::bigint AS id, body FROM text WHERE {where} ORDER BY n;
                 VACUUM ANALYZE {name}; CHECKPOINT""")
 
     def build(self):
-        """Seconds, of three builds unless these take long."""
+        """The seconds of three builds, or of fewer if these take long."""
         took = []
         while len(took) < ROUNDS and sum(took) < 20:
             self.bench.ask(f"DROP INDEX IF EXISTS {self.index}; CHECKPOINT")
@@ -91,7 +94,7 @@ class Table:
         return int(self.bench.ask(f"SELECT pg_relation_size('{self.index}')"))
 
     def insert(self, first, way, rows, more=""):
-        """Rows a second, and bytes of WAL a row, from the text of number `first` on."""
+        """Rows a second, and bytes of WAL a row, starting at the text number `first`."""
         clients, each, _ = WAYS[way]
         which = "n = :n" if each == 1 else f"n >= :n AND n < :n + {each}"
         rows = rows // (clients * each) * (clients * each)
@@ -107,7 +110,7 @@ class Table:
 
 
 class Bench:
-    """A schema with the texts in it, in a server of bench.py."""
+    """A schema with the texts, in a server of bench.py."""
 
     def __init__(self, server):
         self.server = server
@@ -135,8 +138,8 @@ class Bench:
 
     @contextlib.contextmanager
     def by_index(self, contender):
-        """For pg_trgm's sake: the planner may take a scan of the table for cheaper than its index,
-        and the scan takes many times longer."""
+        """Makes pg_trgm use its index: the planner may prefer a sequential scan, which takes many
+        times longer."""
         self.settings.append(f"enable_seqscan={'off' if contender == TRIGRAMS else 'on'}")
         yield
         self.settings.pop()
@@ -147,7 +150,7 @@ class Bench:
         return self.run(command, input=statements).strip()
 
     def timed(self, statement):
-        """What it answers, and how many seconds it takes."""
+        """A statement's answer, and its seconds."""
         started = time.perf_counter()
         answer = self.ask(statement)
         return answer, time.perf_counter() - started
@@ -167,7 +170,7 @@ class Bench:
         self.ask(f"ALTER TABLE {table} ADD PRIMARY KEY (n); ANALYZE {table}")
 
     def pgbench(self, scripts, *arguments):
-        """Transactions a second, prepared. Several scripts are drawn from at random."""
+        """Transactions a second, prepared. Several scripts are selected at random."""
         with tempfile.TemporaryDirectory() as directory:
             files = []
             for number, script in enumerate([scripts] if isinstance(scripts, str) else scripts):
@@ -179,8 +182,8 @@ class Bench:
         return float(re.search(r"tps = ([0-9.]+)", told)[1])
 
     def milliseconds(self, query, values, seconds):
-        """The median round trip and the 99th percentile of a query whose :q is one of the values,
-        sent as a parameter."""
+        """The median round trip and the 99th percentile of a query whose parameter :q is one of the
+        values."""
         scripts, defined = [], []
         for number, value in enumerate(values):
             scripts.append(query.replace(":q", f":q{number}") + ";\n")
@@ -209,8 +212,8 @@ def show(figures):
 
 
 def look_ups(bench, data, rows, state, queries, asked):
-    """Medians of runs that take turns, each with texts of its own. A query is text and whether it
-    is asked by a text's number."""
+    """Medians of alternating runs, each with its own texts. A query is its text, and whether its
+    parameter is a text's number."""
     took = {contender: [] for contender in queries}
     for run in range(RUNS):
         part = asked[run * ASKED:(run + 1) * ASKED]
@@ -226,7 +229,7 @@ def look_ups(bench, data, rows, state, queries, asked):
 
 
 def found(bench, contender, query, asked):
-    """Rows that a text finds, on average."""
+    """The average number of rows that a text finds."""
     quoted = ", ".join("'" + text.replace("'", "''") + "'" for _, text in asked[:FOUND])
     with bench.by_index(contender):
         return float(bench.ask(
@@ -254,7 +257,7 @@ def built(table, data, rows):
 
 
 def descriptions(bench, most):
-    """Package descriptions of any length: look-ups in both indexes."""
+    """Package descriptions of any length: searches in both indexes."""
     texts = list(read("descriptions"))
     random.Random(2).shuffle(texts)
     texts = list(enumerate(texts[:most]))
@@ -274,13 +277,13 @@ def descriptions(bench, most):
 
 
 def filling(rows):
-    """How many rows are inserted before inserts are measured: those after them find the part for
-    recent postings full, and make others settle."""
+    """How many rows are inserted before the measured inserts, so that these find the part for
+    recent postings full, and settle others."""
     return min(rows // 16, MOST_FILLING)
 
 
 def fresh(rows):
-    """How many texts inserts need beyond those of the table."""
+    """How many further texts the inserts need."""
     return LATER + filling(rows) + ROUNDS * sum(in_round(way, rows) for way in WAYS)
 
 
@@ -290,8 +293,8 @@ def in_round(way, rows):
 
 
 def indexed(bench, rows, new, asked, gin_seconds):
-    """Look-ups, builds and inserts of a table of so many rows. `new` is the number of the first
-    fresh text, `gin_seconds` what GIN's build is expected to take."""
+    """Searches, builds and inserts of a table of so many rows. `new` is the number of the first
+    further text, `gin_seconds` the expected time of GIN's build."""
     ours = Table(bench, "doc", OURS, f"n >= 0 AND n < {rows}")
     yield from built(ours, "mix", rows)
     yield ("near build", "mix", rows, "text", "bytes a row",
@@ -320,7 +323,7 @@ def indexed(bench, rows, new, asked, gin_seconds):
 
 
 def inserted(bench, rows, at, tables):
-    """Rounds in which the tables take turns, each after a checkpoint."""
+    """Rounds of inserts into the tables in turn, each after a checkpoint."""
     for table in tables:
         table.insert(at, "1,000 a statement", filling(rows))
     at += filling(rows)
@@ -344,7 +347,7 @@ def in_offers(rows):
 
 
 def constrained(bench, rows, at):
-    """Texts offered to the constraint, and to an index of the same similarity alone."""
+    """Texts offered to the constraint, and inserted with only an index of the same similarity."""
     bench.ask("""CREATE TABLE excluded (id bigint, body text,
         EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=)) WITH (autovacuum_enabled = off)""")
     bench.ask(f"""INSERT INTO excluded SELECT n, body FROM text WHERE n >= 0 AND n < {rows}
@@ -408,7 +411,7 @@ def joined(bench, rows, new):
 
 
 def measure(server, sizes):
-    """All figures, of tables of these sizes from the smallest to the largest."""
+    """All figures, for tables of these sizes from the smallest to the largest."""
     if not (SETS / "mix.jsonl").exists():
         print("near: skipped, `scripts/run evaluate` draws the texts", flush=True)
         return
@@ -420,7 +423,7 @@ def measure(server, sizes):
     more = max(*map(fresh, sizes), filling(constrained_rows) + offered, joined_rows)
     copies = ((-number, texts.changed(-number)) for number in range(1, offered + 1))
     bench.load("text", itertools.chain(texts.numbered(sizes[0], new, more), copies))
-    # The same questions whatever the size: texts of the smallest table.
+    # The same queries for every size: texts of the smallest table.
     numbers = random.Random(3).sample(range(min(sizes[0], len(texts.real))), RUNS * ASKED)
     asked = [(number, texts.real[number]) for number in numbers]
     del texts

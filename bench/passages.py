@@ -1,9 +1,9 @@
-"""Copied passages: building an index, looking texts up, whole tables, beside runs of words in a
+"""Copied passages: building an index, searches, whole tables, compared with runs of words in a
 Python dictionary and a suffix array. A part of bench.py.
 
 On the texts that evaluate/draw drew for `scripts/run evaluate`. A table has real ones in random
 order. The larger one has ten times as many: the others are those of near_texts.py, with one of
-every three words replaced. Looked up are texts of about 300 words, put together from real ones.
+every three words replaced. Searches use texts of about 300 words, concatenated from real ones.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -21,7 +21,7 @@ QUERY = "SELECT n FROM doc WHERE shares_passage(body, :q)"
 
 
 def long_texts(texts):
-    """Texts of about 300 words: real ones one behind the other."""
+    """Texts of about 300 words: concatenated real ones."""
     drawn = random.Random(6)
     for _ in range(ASKED):
         words = []

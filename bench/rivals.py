@@ -1,5 +1,5 @@
-"""What libraries do in memory, on the data that bench.py hands over, with one thread: rensa's cover
-with as many as it takes by itself.
+"""Measures libraries in memory, on the data of bench.py, with one thread, except rensa's cover,
+which uses its default number.
 
 usage: rivals.py fingerprints FILE QUERIES DATA    faiss and hammingbird: 64 bits, a number a line
        rivals.py wide FILE QUERIES                 faiss: 256 bits, in hexadecimal
@@ -86,7 +86,7 @@ def fingerprints(path, queries_path, data):
         graph.hnsw.efSearch = effort
         name = f"faiss HNSW, ef {effort}, in memory"
         latency(name, "nearest 10", asked, nearest(graph), **more)
-        # A neighbour counts when it is as near as the tenth.
+        # A neighbour counts if it is as near as the tenth.
         recall = (graph.search(asked, 10)[0] <= truth[:, None]).mean()
         note("latency", name, "nearest 10 recall", float(recall), **more)
 
@@ -96,7 +96,7 @@ def bird_queries(rows, queries, more):
         from hammingbird import Index
     except ImportError as missing:
         return print(json.dumps({"skipped": "hammingbird", "why": str(missing)}), flush=True)
-    # An index is of one distance.
+    # An index serves one distance.
     for distance in (3, 6):
         started = time.perf_counter()
         index = Index(d_bytes=8, k=distance)
@@ -163,7 +163,7 @@ def find_all(values):
 
 
 def bird_pairs(values):
-    """The quickest of its three ways on such fingerprints, with as many threads as it takes."""
+    """The quickest of its three ways for such fingerprints, with its default number of threads."""
     import numpy
     from hammingbird import find_pairs_self
 
@@ -172,7 +172,7 @@ def bird_pairs(values):
 
 
 def megabytes_a_second(contender, kind, texts, work, enough=2.0):
-    """Works through the texts for two seconds, after a first one has loaded what is loaded once."""
+    """Works through the texts for two seconds, after a first text has caused one-time loading."""
     work(texts[0])
     started, done = time.perf_counter(), 0
     for text in texts:
@@ -252,11 +252,11 @@ def rensa(kind):
 
 
 def cover(similarity, *command):
-    """Texts in their order: one is kept unless a kept one is as similar, by the estimate. From the
-    first row on, and the most memory of this process."""
+    """Considers texts in their order: one is kept unless a kept one is as similar, by the estimate.
+    Measures the time from the first row on, and this process's maximum of memory."""
     from rensa import RMinHash, RMinHashLSH
 
-    # Of 4 rows: 0.9998 of the pairs at 0.7 are candidates.
+    # With 32 bands of 4 rows 0.9998 of the pairs at 0.7 are candidates.
     similarity, index = float(similarity), RMinHashLSH(float(similarity), 128, 32)
     kept, dropped = [], 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
@@ -271,7 +271,7 @@ def cover(similarity, *command):
                     index.insert(len(kept), sketch)
                     kept.append(sketch)
         seconds = time.perf_counter() - started
-    # What getrusage tells may be of the process that started this one.
+    # getrusage may report the memory of the parent process.
     status = pathlib.Path("/proc/self/status").read_text()
     memory = int(re.search(r"VmHWM:\s*(\d+)", status)[1]) * 1024 / 1e6
     for metric, value in ("together", seconds), ("memory", memory), ("dropped", dropped):
@@ -279,9 +279,8 @@ def cover(similarity, *command):
 
 
 def passages(words, *command):
-    """Which texts share so many words in a row: by a dictionary of all runs, as decontamination
-    scripts have it, and by a suffix array of all bytes, up to runs of 100 bytes that stand
-    twice."""
+    """The texts that share so many words in a row: by a dictionary of all runs, as decontamination
+    scripts do, and by a suffix array of all bytes, up to runs of 100 bytes that occur twice."""
     length = int(words)
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     texts = [copied(line) for line in done.stdout.splitlines()]
@@ -312,7 +311,7 @@ def passages(words, *command):
 
 
 def copied(line):
-    """What a line of COPY's text format stands for."""
+    """Decodes a line of COPY's text format."""
     signs = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v"}
     line = line.rstrip("\n")
     if "\\" not in line:
@@ -321,7 +320,8 @@ def copied(line):
 
 
 def word_pairs(text):
-    """Neighbouring words, as nearly ours as Python's own means get; a single word alone."""
+    """Neighbouring words, as close to the extension's as Python's own means allow. A single word
+    alone."""
     words = re.findall(r"\w+", text.lower())
     return [f"{a} {b}" for a, b in zip(words, words[1:])] or words
 

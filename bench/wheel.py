@@ -1,14 +1,14 @@
-"""Texts in, the rows that stay out: the Python package beside libraries for the same.
+"""Measures the time from texts to the rows that stay: the Python package beside other libraries.
 
 usage: wheel.py TEXTS.jsonl [ROWS]
 
-Each contender reads the same texts from memory and says which to keep at a similarity of 0.7 of
-pairs of words. pg_simhash verifies by the texts; rensa and datasketch judge by the estimate of 128
-permutations, and keep a text unless one that was kept before it reaches the similarity. Their
-words are what lies between white space, in lower case. Prints seconds by the clock and of
-processors, and the rows that stay: the median of three runs, or of one that takes a minute.
+Each contender reads the same texts from memory and determines which to keep at a similarity of 0.7
+of pairs of words. pg_simhash verifies by the texts; rensa and datasketch use the estimate of 128
+permutations, and keep a text unless one that was kept before it reaches the similarity. Their words
+are separated by white space, in lower case. Prints seconds of wall clock and of processors, and the
+rows that stay: the median of three runs, or one run if it takes a minute.
 
-text-dedup is run as its command line is, on a file of the same texts, if it is installed.
+text-dedup runs by its command line, on a file of the same texts, if it is installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import time
 SIMILARITY = 0.7
 PERMUTATIONS = 128
 RUNS = 3
-# One run is enough of what takes more seconds.
+# Seconds. A run that takes longer is not repeated.
 LONG = 60
 
 

@@ -1,8 +1,8 @@
 """Whole tables of texts: duplicates by an index, beside rensa, and equal ones. A part of bench.py.
 
 On all texts that evaluate/draw drew for `scripts/run evaluate`, in random order. The smallest table
-has real ones. Larger ones have the same and changed copies, as those of near_texts.py, in random
-order, and are for us alone. A table of its own has many equal texts among the real ones.
+has real ones. Larger ones have the same and changed copies, as in near_texts.py, in random order,
+and measure only the extension. One more table has many equal texts among the real ones.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -17,23 +17,23 @@ from near_texts import OURS, ROUNDS, SETS, Bench, Texts, show
 
 SIMILARITY = 0.7
 LARGER = 10
-# What simhash.work_mem is for tables larger than the smallest, which has the default.
+# simhash.work_mem for tables larger than the smallest, which has the default.
 MEMORY = "8GB"
 EQUAL = 100_000
-# Seconds after which a whole table with equal texts, or without, is not measured again.
+# Seconds. A longer measurement, with equal texts or without, is not repeated.
 LONG = 20
-# By the order of the table, and by another.
+# In the order of the table, and in another.
 WAYS = {OURS: None, f"{OURS}, by keep": "length(body) DESC, n"}
 SECTION = "whole texts"
 DUPLICATES = "SELECT count(*) FROM simhash_duplicates('{}', similarity => {}{})"
 CLUSTERS = "SELECT count(*) FROM simhash_clusters('{}', {})"
-# In the SELECT list, where rows come as they are asked for.
+# In the SELECT list, which returns rows as they are fetched.
 PAIRS = "SELECT count(*) FROM (SELECT simhash_pairs('{}', {}) LIMIT 10) p"
 
 
 class Memory(threading.Thread):
-    """The most memory that the server's session and its workers have at one time, in bytes: their
-    own, without shared buffers. For `with`."""
+    """The most memory, in bytes, that the server's session and its workers use at one time, without
+    shared buffers. For `with`."""
 
     def __init__(self, postmaster):
         super().__init__(daemon=True)
@@ -65,11 +65,11 @@ class Memory(threading.Thread):
 
 
 class Table:
-    """A table of texts, and what whole tables of it take."""
+    """A table of texts, and the costs of calls over the whole table."""
 
     def __init__(self, bench, name, texts):
         self.bench, self.name, self.index = bench, name, f"{name}_body"
-        # Autovacuum would come in the middle of somebody's run.
+        # Autovacuum could run in the middle of a measurement.
         bench.load(name, texts)
         bench.ask(f"ALTER TABLE {name} SET (autovacuum_enabled = off); VACUUM {name}; CHECKPOINT")
         self.rows, size = map(int, bench.ask(
@@ -78,7 +78,7 @@ class Table:
         self.postmaster = int(bench.ask("SELECT pg_read_file('postmaster.pid')").split()[0])
 
     def timed(self, statement):
-        """What it answers, how many seconds it takes, and megabytes."""
+        """A statement's answer, its seconds, and its megabytes."""
         with Memory(self.postmaster) as memory:
             answer, seconds = self.bench.timed(statement)
         return answer, seconds, memory.most / 1e6
@@ -90,13 +90,13 @@ class Table:
         return seconds, memory
 
     def duplicates(self, keep=None):
-        """How many there are, seconds, megabytes."""
+        """The number of duplicates, seconds, megabytes."""
         more = f", keep => '{keep}'" if keep else ""
         count, seconds, memory = self.timed(DUPLICATES.format(self.index, SIMILARITY, more))
         return int(count), seconds, memory
 
     def seconds(self, query):
-        """The median of three runs, fewer where these take long, and what was counted."""
+        """The median of three runs, fewer if these take long, and the count."""
         took, count = [], 0
         while len(took) < ROUNDS and sum(took) < LONG:
             count, seconds, _ = self.timed(query.format(self.index, SIMILARITY))
@@ -104,13 +104,13 @@ class Table:
         return statistics.median(took), int(count)
 
     def copy(self):
-        """The command that hands all texts over, as they lie in the table."""
+        """The command that exports all texts in the order of the table."""
         return self.bench.command("psql", "-X", "-q", "-d", "postgres", "-c",
                                   f"COPY {self.name} (body) TO STDOUT")
 
 
 def shuffled(texts, rows):
-    """All real texts and as many changed ones as make so many rows, in random order."""
+    """All real texts, and changed ones up to this number of rows, in random order."""
     numbers = list(range(rows))
     random.Random(4).shuffle(numbers)
     for place, number in enumerate(numbers):
@@ -119,7 +119,7 @@ def shuffled(texts, rows):
 
 
 def with_equal(texts, equal):
-    """All real texts, and among them so many of one more text, of usual length."""
+    """All real texts, and among them this many copies of one more text of usual length."""
     copies = map(texts.changed, range(-1, -1000, -1))
     again = next(text for text in copies if 20 <= len(text.split()) <= 40)
     places = set(random.Random(5).sample(range(len(texts.real) + equal), equal))
@@ -129,7 +129,7 @@ def with_equal(texts, equal):
 
 
 def deduplicated(table, rounds, ways, rivals=None):
-    """From texts to the duplicates among them, by contenders of ours."""
+    """The time from texts to their duplicates, for each variant of the extension."""
     took = {way: [] for way in ways}
     theirs = []
     for _ in range(rounds):
@@ -152,7 +152,7 @@ def deduplicated(table, rounds, ways, rivals=None):
 
 
 def bulk(table, real):
-    """What whole tables take, by whether there are equal texts among the real ones."""
+    """The costs of calls over whole tables, with and without equal texts among the real ones."""
     for name, query in (("duplicates", DUPLICATES.format("{}", "{}", "")), ("clusters", CLUSTERS),
                         ("ten pairs", PAIRS)):
         seconds, count = table.seconds(query)
@@ -161,7 +161,7 @@ def bulk(table, real):
 
 
 def measure(server, sizes, rivals):
-    """All figures, of tables of these sizes from the smallest to the largest. `rivals` runs a part
+    """All figures, for tables of these sizes from the smallest to the largest. `rivals` runs a part
     of rivals.py."""
     if not (SETS / "mix.jsonl").exists():
         print("whole: skipped, `scripts/run evaluate` draws the texts", flush=True)

@@ -1,12 +1,12 @@
-"""What libraries find in sets that simhash-evaluate hands over, with one thread.
+"""Determines what libraries find in the sets that simhash-evaluate exports, with one thread.
 
 usage: rivals.py rensa|datasketch SETS FOUND SIMILARITY...
 
-SETS has numbers of 64 bits: how many sets there are, where each ends, and the hashes of all their
-elements. The library sketches the sets by 128 permutations. For each similarity it looks up the
-sketches in an index of its own, and takes the pairs whose estimate reaches the similarity. They go
-to FOUND-SIMILARITY, two numbers of 32 bits each, the smaller one first. Prints a JSON object a
-similarity: what that took, in seconds of a processor.
+SETS has numbers of 64 bits: the number of sets, the end of each, and the hashes of all their
+elements. The library sketches the sets by 128 permutations. For each similarity it searches for the
+sketches in its own index, and selects the pairs whose estimate reaches the similarity. They are
+written to FOUND-SIMILARITY as two numbers of 32 bits each, the smaller one first. Prints a JSON
+object for each similarity: the seconds of processor time.
 """
 
 import json
@@ -22,7 +22,7 @@ import numpy
 
 PERMUTATIONS = 128
 CHUNK = 5000
-# What needs more memory than this is not measured.
+# The limit of memory in bytes. A library that needs more is not measured.
 MOST_MEMORY = 6_500_000_000
 
 
@@ -34,7 +34,7 @@ def read(path):
 
 
 def chunks(ends, hashes):
-    """The sets, some at a time. An element is the 8 bytes of its hash."""
+    """The sets, in chunks. An element is the 8 bytes of its hash."""
     count = len(ends) - 1
     for first in range(0, count, CHUNK):
         last = min(count, first + CHUNK)
@@ -57,7 +57,7 @@ class Rensa:
     def candidates(self, similarity):
         from rensa import RMinHashLSH
 
-        # Of 4 rows: 0.87 of the pairs at 0.5 are candidates, and 0.9998 of those at 0.7.
+        # With bands of 4 rows 0.87 of the pairs at 0.5 are candidates, and 0.9998 of those at 0.7.
         index = RMinHashLSH(threshold=similarity, num_perm=PERMUTATIONS, num_bands=32)
         index.insert_many(self.sketches)
         for first in range(0, len(self.sketches), CHUNK):
@@ -83,7 +83,7 @@ class Datasketch:
     def candidates(self, similarity):
         from datasketch import MinHashLSH
 
-        # It chooses bands by itself: 14 of 9 rows for 0.7.
+        # It chooses the bands itself: 14 of 9 rows for 0.7.
         index = MinHashLSH(threshold=similarity, num_perm=PERMUTATIONS)
         with index.insertion_session() as session:
             for i in range(len(self.matrix)):
@@ -92,7 +92,8 @@ class Datasketch:
 
 
 def take(library, similarity, empty, file):
-    """Writes the pairs whose estimate reaches the similarity; how many were compared."""
+    """Writes the pairs whose estimate reaches the similarity. Returns how many pairs were
+    compared."""
     compared, matrix = 0, library.matrix
     for a, others in library.candidates(similarity):
         others = numpy.array([b for b in others if b < a and a not in empty], numpy.int64)
@@ -108,7 +109,7 @@ def take(library, similarity, empty, file):
 def main(name, given, found, *similarities):
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     ends, hashes = read(given)
-    # What has no element is near to nothing.
+    # A set without elements is near no other.
     empty = set(numpy.flatnonzero(ends[1:] == ends[:-1]).tolist())
     started = time.process_time()
     library = {"rensa": Rensa, "datasketch": Datasketch}[name](chunks(ends, hashes))

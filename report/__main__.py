@@ -28,7 +28,7 @@ def filled(subject, tables):
 
 
 def with_table(text, table):
-    """The README with its table; as it is where it has no place for one."""
+    """The README with its table, or unchanged if it has no place for one."""
     before, start, rest = text.partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])
     if not end:

@@ -1,4 +1,4 @@
-"""Tables of the pages of benchmarks and of the README, from what `make bench` measured."""
+"""Tables of the pages of benchmarks and of the README, from the results of `make bench`."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from .near_texts import NOTHING, NearTexts
 from .whole_texts import WholeTexts
 
 OURS = "simhash"
-# Who stands in the README, and who has to find the same rows as we do.
+# The contenders in the README, and those that must find the same rows as the extension.
 RIVALS = ["covering block table", "faiss MultiHash, in memory", "expression B-trees",
           "faiss BinaryFlat, in memory", "sequential scan"]
 EXACT = [*RIVALS[:3], "GIN on block keys", "simhash, id included", "simhash (fp), filtered",
@@ -25,7 +25,7 @@ NAMES = {
 }
 
 
-# Tables that show a section as it is: what goes down, what across, and the corner.
+# Tables that show a section directly: the keys of lines, the keys of columns, and the corner.
 PLAIN = {
     "throughput": (["rows", "contender"], ["what"], ["rows", "look-ups a second"]),
     "dedup": (["contender"], ["what"], ["rows a second"]),
@@ -47,7 +47,7 @@ def written(value):
 
 
 def cell(figure, ours=None):
-    """A value, or a median and what goes with it, behind how many times ours it is."""
+    """A value, or a median with its further statistics, and the ratio to ours."""
     if figure is None:
         return ""
     text = shown(figure["value"])
@@ -61,14 +61,14 @@ def cell(figure, ours=None):
 
 
 class Benchmarks(NearTexts, WholeTexts):
-    """`self[name]` is what the name stands for in the template."""
+    """`self[name]` is the replacement of that name in the template."""
 
     def __init__(self, directory):
         results = json.loads((directory / "results.json").read_text(encoding="utf-8"))
         self.parts = results["machine"]
         self.figures = {}
         for figure in results["figures"]:
-            # The statistics of one thing measured become one figure.
+            # The statistics of one measurement are combined into one figure.
             what, statistic = re.fullmatch(
                 "(.*?) ?(p50|p99|recall|found a query)?", figure["metric"]).groups()
             key = {name: figure[name] for name in ("section", "data", "rows", "contender")}
@@ -78,7 +78,7 @@ class Benchmarks(NearTexts, WholeTexts):
         self.figures = sorted(self.figures.values(), key=lambda figure: figure["rows"])
         self.largest = max(self.distinct("rows", data="uniform", contender=RIVALS[0]))
         self.check_found()
-        # What a table without an index writes is not the index's.
+        # WAL of a table without an index does not count for the index.
         bare = {f["rows"]: f["value"] for f in self.select(section="wal", contender="no index")}
         for figure in self.select(section="wal"):
             figure["value"] -= bare[figure["rows"]]
@@ -94,7 +94,7 @@ class Benchmarks(NearTexts, WholeTexts):
         return getattr(self, name)()
 
     def select(self, **wanted):
-        """Figures in their order. What is wanted of a key is a value or a list of them."""
+        """Figures in their order. A wanted key is a value or a list of values."""
         def fits(figure):
             return all(figure[name] in value if isinstance(value, list) else figure[name] == value
                        for name, value in wanted.items())
@@ -105,19 +105,19 @@ class Benchmarks(NearTexts, WholeTexts):
         return sorted({figure[name] for figure in self.select(**wanted)})
 
     def ours(self, figure):
-        """What we have where somebody has this."""
+        """Our figure for the same measurement as another contender's."""
         same = {name: figure[name] for name in ("section", "data", "rows", "what")}
         return next(iter(self.select(**same, contender=OURS)), None)
 
     def check_found(self):
-        """The page says that exact contenders found the same number of rows."""
+        """Checks that exact contenders found the same number of rows, as the page claims."""
         at = {"section": "latency", "contender": EXACT}
         for figure in self.select(**at, what=["≤ 3", "≤ 10", "≤ 31"]):
             if figure["found a query"] != self.ours(figure)["found a query"]:
                 raise SystemExit(f"not as many rows found as by {OURS}: {figure}")
 
     def pivot(self, down, across, corner, titles=None, compared=False, **wanted):
-        """A table of figures, by the names of keys down and across; the titles of columns."""
+        """A table of figures, with lines and columns by these keys, and with titles of columns."""
         lines, titles, figures = {}, dict(titles or {}), self.select(**wanted)
         if compared:
             figures.sort(key=lambda figure: figure["contender"] != OURS)
@@ -159,7 +159,7 @@ class Benchmarks(NearTexts, WholeTexts):
             for rows in self.distinct("rows", **at, contender=RIVALS[0]))
 
     def tenants(self):
-        """The tables of tenants, by which tenants are asked."""
+        """The tables of tenants, by the tenants of the queries."""
         return headed((title, self.pivot(
             ["contender"], ["what"], ["ms"], compared=True, section="latency", data=data))
             for title, data in (("Tenants of a ten-thousandth of the rows", "tenants"),

@@ -1,4 +1,4 @@
-"""Tables of the pages of the evaluation, from what `scripts/run evaluate` measured."""
+"""Tables of the pages of the evaluation, from the results of `scripts/run evaluate`."""
 
 import json
 from functools import lru_cache
@@ -10,7 +10,7 @@ from .measures import (GROUPS, LABELS, SIMILAR, Asked, bootstrap, decisions, dif
                        edited_decisions, greatest, left_out, means, student)
 from .verified import MINHASH, MINHASH_PAIRS, PAIRS_IDF, PROPOSER, SIZES, VERIFIERS, Verified
 
-# In the order of the page: what it calls a corpus, and the kind of its texts.
+# In the order of the page: the name of a corpus there, and the kind of its texts.
 CORPORA = {
     "zh_articles_revisions": ("Chinese articles, draft and proofread version", "prose"),
     "zh_laws": ("Chinese statutes and their versions", "template"),
@@ -22,7 +22,7 @@ CORPORA = {
 }
 WIDTHS = (64, 128)
 DEFAULT = "words, uniform"
-# What one would choose from.
+# Settings that a user would choose from.
 CHOICES = [DEFAULT, "words, log", "word 2-shingles, uniform", MINHASH, MINHASH_PAIRS,
            "one-bit MinHash, words and word 2-shingles", PAIRS_IDF]
 RECOMMENDED = {
@@ -42,7 +42,7 @@ PUBLISHED = {
 
 
 def label(method):
-    """A setting as the page calls it."""
+    """A setting's name on the page."""
     features = method["features"]
     unit = "character" if features["tokenizer"] == "char" else "word"
     sizes = features["shingle"] if isinstance(features["shingle"], list) else [features["shingle"]]
@@ -55,7 +55,7 @@ def label(method):
 
 
 class Evaluation(Verified, Large):
-    """`self[name]` is what the name stands for in the template."""
+    """`self[name]` is the replacement of that name in the template."""
 
     def __init__(self, directory):
         self.results = {}
@@ -97,7 +97,8 @@ class Evaluation(Verified, Large):
         return fmean(f.f1 for f in left_out(self.curves(name, width, asked, corpora)))
 
     def resampled(self, name, width, found):
-        """The mean F1 over the corpora, each at its distance, in each resample of its groups."""
+        """The mean F1 over the corpora, each at its own distance, in each resample of the
+        groups."""
         rows = [self.settings[corpus, name, width]["resampled"] for corpus in self.corpora]
         return means([f1 / 1000 for f1 in row[f.distance]] for row, f in zip(rows, found))
 
@@ -105,7 +106,7 @@ class Evaluation(Verified, Large):
         return decisions(self.sample[corpus], self.settings[corpus, DEFAULT, width])
 
     def taken(self, corpus, width, distance):
-        """How many other pairs of a million lie within a distance, by default."""
+        """The number of other pairs in a million within a distance, by default."""
         others = self.settings[corpus, DEFAULT, width]["others"][:distance + 1]
         return sum(others) / self.sample[corpus]["others"] * 1e6
 
@@ -224,7 +225,8 @@ class Evaluation(Verified, Large):
     # All settings
 
     def matrix(self):
-        """F1 left out: features by weights. Features at a position have lines of their own."""
+        """F1 with each corpus left out: features by weights. Features at a position have their own
+        lines."""
         cells, columns = {}, {}
         for name in self.labels:
             features, _, weight = name.partition(", ")
@@ -284,7 +286,7 @@ class Evaluation(Verified, Large):
         return None
 
     def edits(self, corner, header, published, cells):
-        """A table for each corpus: what was published, then each setting."""
+        """A table for each corpus: the published figures, then each setting."""
         tables = []
         for corpus, result in self.results["edits"].items():
             names = dict.fromkeys(label(row["method"]) for row in result["rows"]

@@ -6,7 +6,7 @@ from statistics import fmean
 from .markdown import count, share, table
 from .measures import BINS, at_recall, tallied
 
-# What fingerprints are compared by.
+# The similarity at which fingerprints are evaluated.
 DEFAULT_SIMILARITY = 0.7
 TITLES = {
     "descriptions": "package descriptions", "translations": "their translations",
@@ -22,7 +22,7 @@ class Large:
     """Tables of `self.large`, for the class of the page."""
 
     def read_large(self, directory):
-        """The sets that were measured, in the order of their titles."""
+        """The measured sets, in the order of their titles."""
         files = (directory / f"large-{name}.json" for name in TITLES)
         results = [json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists()]
         self.large = [result["sample"] | {"rows": result["rows"]} for result in results]
@@ -41,7 +41,7 @@ class Large:
         return row and tallied(one["truth"], row["found"], asked)
 
     def large_ways(self):
-        """What is compared: a name, a method and a similarity."""
+        """The methods to compare: a name, a method and a similarity."""
         yield "fingerprints, distance by rows", "minhash", None
         yield "fingerprints within 29 of 128", "within reach", DEFAULT_SIMILARITY
         yield "the same, verified at 0.7", "within reach, verified", DEFAULT_SIMILARITY
@@ -53,7 +53,7 @@ class Large:
                 yield f"{library}, {similarity}", library, similarity
 
     def large_usual_ways(self):
-        """Those that are asked for the default similarity, or for none."""
+        """The methods with the default similarity, or with none."""
         return [way for way in self.large_ways() if way[2] in (None, DEFAULT_SIMILARITY)]
 
     def large_sets(self):
@@ -71,7 +71,7 @@ class Large:
         return table(header, map(line, self.large))
 
     def large_laws(self):
-        """The share of the exact pairs that are candidates: at a similarity, and from it on."""
+        """The share of the exact pairs that are candidates: at a similarity, and from that on."""
         def cell(all_pairs, kept):
             return f"{kept / all_pairs:.5f} of {all_pairs:,}" if all_pairs else "–"
 
@@ -81,7 +81,7 @@ class Large:
                                              for which in ("at", "from"))] for one in self.large])
 
     def large_draws(self):
-        """The same share at a similarity by other hash functions: mean, least and greatest."""
+        """The same share at a similarity with other hash functions: mean, least and greatest."""
         def cell(law):
             draws = law.get("draws")
             return f"{fmean(draws):.4f} ({min(draws):.4f} to {max(draws):.4f})" if draws else "–"
@@ -91,7 +91,7 @@ class Large:
                      [[title, *map(cell, of_set)] for title, of_set in laws])
 
     def large_same_recall(self):
-        """By label: a library's precision, and that of exact similarity where it takes as many."""
+        """By label: a library's precision, and that of exact similarity at the same recall."""
         lines = []
         for library in LIBRARIES:
             for asked in BINS[2:6]:
@@ -107,7 +107,7 @@ class Large:
         return table(["", *self.large_titles()], lines)
 
     def large_table(self, ways, cell):
-        """A line for each way, a column for each set, then their mean without the mix."""
+        """A line for each method, a column for each set, then their mean without the mix."""
         lines = []
         for name, method, similarity in ways:
             found = [self.large_decisions(one, method, similarity) for one in self.large]

@@ -14,7 +14,7 @@ def headed(tables):
 
 
 def shown(value):
-    """Three digits, or all of them before the point."""
+    """Three digits, or all digits before the decimal point."""
     if value is None:
         return ""
     if value >= 1000:
@@ -23,7 +23,7 @@ def shown(value):
 
 
 def times(theirs, ours):
-    """How many times as much."""
+    """A ratio, as a number of times."""
     return f"{shown(float(f'{theirs / ours:.3g}'))} ×" if theirs and ours else ""
 
 
@@ -42,7 +42,7 @@ def span(values):
 
 
 def count(value):
-    """With as many digits as matter."""
+    """A number with only its significant digits."""
     return f"{value:.1f}" if 0 < value < 9.95 else f"{value:,.0f}"
 
 

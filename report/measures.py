@@ -1,4 +1,4 @@
-"""Precision, recall and F1; distances that other corpora choose; how sure all that is."""
+"""Precision, recall and F1, distances chosen by other corpora, and confidence intervals."""
 
 from itertools import accumulate
 from math import sqrt
@@ -8,20 +8,21 @@ from typing import NamedTuple, Optional
 # The 97.5th percentile of Student's t, for 1, 2, 3, ... degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
-# Pairs of large sets are told apart from these similarities on, as in
+# Pairs of large sets are counted in bands that begin at these similarities, as in
 # crates/simhash-evaluate/src/large/. By label, pairs that share less than SHARED do not count.
 BINS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARED = 0.3
 
 
 class Asked(NamedTuple):
-    """Which pairs are to be found, which must not be, and in a table of how many rows."""
+    """Which pairs should be found, which must not be, and the number of rows of the table."""
 
-    # How many bands of similarity of the pairs of one group are to be found, from the greatest on.
+    # The number of bands of similarity, from the greatest on, whose pairs of one group should be
+    # found.
     bands: int = 3
-    # Pairs of different groups that are near-duplicates must not be found. Else they do not count.
+    # Whether near-duplicates of different groups must not be found. If not, they do not count.
     strict: bool = False
-    # Each row has as many duplicates as in the sample, and other rows in proportion.
+    # Each row has as many duplicates as in the sample, and the number of other rows is scaled.
     rows: Optional[int] = None
 
 
@@ -29,7 +30,7 @@ SIMILAR, GROUPS, LABELS = Asked(), Asked(bands=4), Asked(bands=4, strict=True)
 
 
 class LeftOut(NamedTuple):
-    """How a corpus fares at the distance that others choose, and at its own best one."""
+    """F1 of a corpus at the distance that the others choose, and at its own best distance."""
 
     distance: int
     f1: float
@@ -38,7 +39,7 @@ class LeftOut(NamedTuple):
 
 
 def greatest(curves):
-    """The distance with the greatest mean, the smallest of equals, and that mean."""
+    """The distance with the greatest mean, the smallest in a tie, and that mean."""
     f1 = means(curves)
     return f1.index(max(f1)), max(f1)
 
@@ -53,7 +54,7 @@ def student(values):
 
 
 def bootstrap(values):
-    """Half of the 95 % confidence interval of what these are resamples of."""
+    """Half of the 95 % confidence interval of a value, from its resamples."""
     return 1.96 * stdev(values)
 
 
@@ -88,8 +89,8 @@ def decisions(sample, row, asked=SIMILAR):
 
 
 def cumulative(grid, columns):
-    """Pairs by distance and similarity, a line for each distance without its last zeros: those
-    within each distance and at least as similar.
+    """Pairs by distance and similarity, a line for each distance without trailing zeros: the pairs
+    within each distance that are at least as similar.
 
     >>> cumulative([[1, 2], [], [0, 0, 5]], 4)
     [[3, 2, 0, 0], [3, 2, 0, 0], [8, 7, 5, 0]]
@@ -140,8 +141,8 @@ def tallied(truth, found, similarity):
 
 
 def at_recall(curve, right, least=0.5):
-    """How many pairs of two labels have been taken when so many of one label are, by falling
-    similarity, and at which similarity that is. Within a hundredth in proportion. None if there
+    """The number of pairs of two labels among the most similar pairs that contain `right` pairs of
+    one label, and the similarity where these end. Interpolated within a hundredth. None if there
     are not so many.
 
     >>> at_recall({"same": [5, 10, 0], "other": [7, 20, 3]}, 5)

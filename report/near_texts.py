@@ -1,4 +1,4 @@
-"""Indexes of texts: tables of docs/benchmarks/texts.md, with what was aimed at."""
+"""Indexes of texts: tables of docs/benchmarks/texts.md, with their targets."""
 
 from textwrap import fill
 
@@ -7,7 +7,7 @@ from .markdown import headed, shown, size, table
 OURS, KEY, TRIGRAMS, ALONE = "simhash", "primary key", "pg_trgm, GIN", "index alone"
 WAYS = ["1,000 a statement", "1 client", "4 clients"]
 DATA = {"mix": "texts", "descriptions": "package descriptions"}
-# The aim of the constraint, and what else is noted of it.
+# The constraint's target, and a further figure about it.
 CONSTRAINED, TAKEN = ("at least", 0.5, " ×"), "share that went in"
 NOTHING = "not measured yet"
 STATES = ["fresh index", "10,000 rows later", "after all inserts"]
@@ -25,14 +25,14 @@ class NearTexts:
         return figures[0]["value"] if figures else None
 
     def near_texts(self):
-        """How many texts, of how many bytes."""
+        """The number of texts, and their bytes."""
         return ", ".join(
             f"{size(rows)} of {shown(self.near_value('build', rows, 'text', 'bytes a row'))} bytes"
             for rows in self.near_sizes()) or NOTHING
 
     def near_ratios(self):
-        """What is aimed at: what it is, whether it is the most or the least, and by size what was
-        measured."""
+        """The targets: what is measured, whether the target is a maximum or a minimum, and the
+        figures by size."""
         sizes, value = self.near_sizes(), self.near_value
 
         def by_size(section, what, ours, theirs, data="mix"):
@@ -72,7 +72,7 @@ class NearTexts:
             for name, which, aim, unit, by_size in self.near_ratios()])
 
     def near_lost(self):
-        """What was aimed at and missed, as a sentence."""
+        """The missed targets, as a sentence."""
         sizes = self.near_sizes()
         if not sizes:
             return f"{NOTHING}."
@@ -118,7 +118,7 @@ class NearTexts:
             for rows in self.near_sizes())
 
     def offers(self):
-        """Texts offered a second to the constraint and to an index alone, and the share of it."""
+        """Texts offered a second to the constraint and to an index alone, and the ratio."""
         for figure in self.select(section="near constraint", contender="constraint", what=WAYS):
             data, rows, way, rate = (figure[name] for name in ("data", "rows", "what", "value"))
             alone = self.near_value("constraint", rows, ALONE, way, data)
@@ -143,7 +143,7 @@ class NearTexts:
 
 
 def wrapped(parts, indent=""):
-    """What is listed, with a full stop, in lines that follow an indented one."""
+    """A list with a full stop, wrapped, with all lines but the first indented."""
     return fill("; ".join(parts) or "nothing", 98 - len(indent), subsequent_indent=indent,
                 break_long_words=False, break_on_hyphens=False) + "."
 
@@ -153,7 +153,7 @@ def divided(value, by):
 
 
 def misses(value, which, aim):
-    """As the value is shown, so that nobody reads that 3.00 is less than 3."""
+    """Compares the value as it is shown, so that a displayed 3.00 does not miss a target of 3."""
     if value is None:
         return False
     seen = float(f"{value:.3g}")
@@ -161,7 +161,7 @@ def misses(value, which, aim):
 
 
 def judged(value, which, aim, unit):
-    """The figure, and whether it missed the aim."""
+    """The figure, marked if it missed its target."""
     if value is None:
         return ""
     text = f"{shown(value)}{unit}"

@@ -13,7 +13,7 @@ from .near_texts import TRIGRAMS, WAYS
 from .verified import DISTANCES, PROPOSER, STEP, THRESHOLDS, VERIFIERS, WORDS
 
 pyplot.switch_backend("svg")
-# The same results give the same files; text stays text.
+# The same results give the same files, and text remains text.
 pyplot.rcParams.update({"svg.hashsalt": "pg_simhash", "svg.fonttype": "none", "font.size": 10,
                         "legend.fontsize": 8, "axes.grid": True, "grid.alpha": 0.3})
 PERCENTS = (5, 10, 15, 20)
@@ -77,7 +77,7 @@ def speed(benchmarks, directory):
 
 
 def inserts(benchmarks):
-    """Texts inserted a second, by the index on them, one size beside the other."""
+    """Texts inserted a second, by the index on them, with the sizes side by side."""
     sizes, wide = benchmarks.near_sizes(), 0.35
     for axes, rows in zip(panels(len(sizes)), sizes):
         for place, contender in enumerate((OURS, TRIGRAMS)):
@@ -120,7 +120,8 @@ def verified(evaluation):
 
 
 def esimhash(evaluation):
-    """Edited copies found within 10 bits, and F1 by distance, beside what was published."""
+    """Edited copies found within 10 bits, and F1 by distance, compared with the published
+    figures."""
     def mean(row, distance, place):
         return fmean(decision[place] for decision in edited_decisions(row, distance))
 
@@ -140,7 +141,7 @@ def esimhash(evaluation):
 
 
 def angle(evaluation):
-    """Measured distances against f times angle over pi: means of pairs with like predictions."""
+    """Measured distances against f times angle over pi: means of pairs with similar predictions."""
     for axes, width in zip(panels(len(WIDTHS)), WIDTHS):
         step, most = width // 64, 0.4 * width
         for corpus, result in evaluation.results["angle"].items():

@@ -10,7 +10,7 @@ from .measures import (GROUPS, LABELS, SIMILAR, Asked, cumulative, differences, 
 # As in crates/simhash-evaluate/src/experiments/verified.rs: distances are in 64ths of the width.
 THRESHOLDS = (0, *(round(0.2 + 0.05 * step, 2) for step in range(15)))
 DISTANCES = range(25)
-# Numbers of rows that are reckoned with.
+# Numbers of rows in the calculations.
 SIZES = {None: "the samples' own", 10_000: "10,000", 100_000: "100,000", 1_000_000: "1,000,000"}
 
 WORDS = "words, uniform"
@@ -18,7 +18,7 @@ PAIRS, PAIRS_IDF = "word 2-shingles, uniform", "word 2-shingles, idf"
 MINHASH, MINHASH_PAIRS = "one-bit MinHash, words", "one-bit MinHash, word 2-shingles"
 PROPOSERS = ((MINHASH_PAIRS, 64), (MINHASH, 128), (MINHASH_PAIRS, 128),
              ("one-bit MinHash, words and word 2-shingles", 128), (WORDS, 128), (PAIRS_IDF, 128))
-# What is recommended: a fingerprint, its distance, and the least similarity by what verifies.
+# The recommendation: a fingerprint, its distance, and for each verifier the least similarity.
 PROPOSER, STEP = (MINHASH, 128), 10
 VERIFIERS = {WORDS: 0.7, PAIRS_IDF: 0.45}
 # Distances whose cost is shown.
@@ -34,7 +34,7 @@ class Verified:
     """Tables of results["verified"], for the class that reads the results."""
 
     def read_verified(self, label):
-        """The rows by what they compare, their pairs cumulative."""
+        """The rows by their settings, with cumulative pairs."""
         self.verified_rows, columns = {}, len(THRESHOLDS)
         for corpus, result in self.results["verified"].items():
             for row in result["rows"]:
@@ -72,7 +72,8 @@ class Verified:
         return [self.grid(corpus, proposer, verifier, measure, asked) for corpus in self.corpora]
 
     def both_lengths(self, found):
-        """The mean F1 left out over all corpora, over the long texts, over the short ones."""
+        """The mean F1 with each corpus left out, over all corpora, the long texts and the short
+        ones."""
         f1 = dict(zip(self.corpora, (f.f1 for f in found)))
         return [share(fmean(f1[c] for c in corpora))
                 for corpora in (self.corpora, self.long, self.short_ones)]
@@ -124,7 +125,7 @@ class Verified:
         return span([place(f.distance)[0] * width // 64 for f in found])
 
     def verifiers(self):
-        """Features, weights and measures, for one fingerprint."""
+        """Features, weights and measures of verifiers, for one fingerprint."""
         lines = []
         for verifier in dict.fromkeys(key[2] for key in self.verified_rows):
             features = [self.pairs(corpus, PROPOSER, verifier)["features"]
@@ -169,7 +170,8 @@ class Verified:
         return table(["proposed by", "bits", "verified by", *SIZES.values()], lines)
 
     def verified_cost(self):
-        """By the distance that proposes: F1, candidates a true pair, candidates a row."""
+        """By the distance that proposes: F1, candidates for each true pair, candidates for each
+        row."""
         lines = [self.cost_line(proposer, step) for proposer, steps in STEPS.items()
                  for step in steps]
         return table(["proposed by", "bits", "distance", "F1, the distance alone", *(
@@ -194,19 +196,19 @@ class Verified:
             for c in self.corpora) for rows in SIZES if rows]
 
     def candidates(self, corpus, proposer, step, rows=None):
-        """All pairs within the distance. Of more rows, other pairs are in proportion."""
+        """All pairs within the distance. For more rows, other pairs are scaled."""
         found, sample = self.pairs(corpus, proposer), self.sample[corpus]
         others = found["others"][step][0] + found["unlabelled"][step][0]
         times = rows / sample["documents"] if rows else 1
         return sum(band[step][0] for band in found["duplicates"]) + times * others
 
     def right(self, corpus, proposer, step, threshold=0, verifier=WORDS):
-        """Duplicates within the distance that are as similar as the threshold."""
+        """Duplicates within the distance that are at least as similar as the threshold."""
         found = self.pairs(corpus, proposer, verifier)["duplicates"]
         return sum(band[step][threshold] for band in found[:SIMILAR.bands])
 
     def verified_others(self):
-        """What is taken at the recommended distance: by the distance alone, and verified."""
+        """The pairs at the recommended distance: by the distance alone, and verified."""
         decided = [(WORDS, 0), *((v, THRESHOLDS.index(least)) for v, least in VERIFIERS.items())]
         by = [f"within {STEP * PROPOSER[1] // 64}",
               *(f"{verifier} ≥ {least:.2f}" for verifier, least in VERIFIERS.items())]
@@ -227,7 +229,7 @@ class Verified:
 
 
 def setting(flat, width):
-    """A distance and a similarity as they are written."""
+    """A distance and a similarity in written form."""
     distance, threshold = place(flat)
     return f"{distance * width // 64}, {THRESHOLDS[threshold]:.2f}"
 

@@ -8,7 +8,7 @@ EQUAL = f"{SECTION}, equal"
 EACH = "a million texts, s"
 TITLES = {"build": "CREATE INDEX, s", "duplicates": "duplicates, s", "together": "together, s",
           EACH: EACH, "memory": "memory, MB", "dropped": "rows dropped"}
-# Of how many times the time ten times as many texts take.
+# The limit of the growth of time for ten times as many texts.
 MORE, GROWTH = 10, ("at most", 12, " ×")
 BULK = {"duplicates": "`simhash_duplicates`, s", "clusters": "`simhash_clusters`, s",
         "ten pairs": "ten of `simhash_pairs`, s"}
@@ -27,13 +27,13 @@ class WholeTexts:
         return figures[0]["value"] if figures else None
 
     def whole_texts(self):
-        """How many texts, of how many bytes."""
+        """The number of texts, and their bytes."""
         return ", ".join(
             f"{size(rows)} of {shown(self.whole_value(rows, 'text', 'bytes a row'))} bytes"
             for rows in self.whole_sizes()) or NOTHING
 
     def whole_duplicates(self):
-        """The smallest table, where a rival takes part."""
+        """The smallest table, with a rival."""
         rows = min(self.whole_sizes(), default=0)
         lines = []
         for contender in self.distinct("contender", section=SECTION, rows=rows, what="together"):
@@ -49,7 +49,7 @@ class WholeTexts:
         return table([f"{size(rows)} texts", *TITLES.values()], lines) if lines else NOTHING
 
     def whole_growth(self):
-        """By the number of texts, beside the smallest table."""
+        """By the number of texts, compared with the smallest table."""
         sizes, lines = self.whole_sizes(), []
         for what, title in TITLES.items() if sizes[1:] else ():
             values = [self.whole_value(rows, OURS, what) for rows in sizes]

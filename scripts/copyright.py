@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints a package's copyright file in Debian's form (DEP-5): of the extension or of the Python
-package, and of every crate and data file that is compiled into its library.
+"""Prints a package's copyright file in Debian's format (DEP-5): for the extension or the Python
+package, and for every crate and data file compiled into its library.
 
 Usage: copyright.py FEATURE, such as pg15, or copyright.py python
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # The licences under which crates are used, by their names in Cargo.toml, with their names in DEP-5.
-# Where a crate gives a choice it is used under the one that comes first here.
+# A crate with a choice is used under its first licence in this order.
 LICENCES = {
     "MIT": "Expat",
     "Zlib": "Zlib",
@@ -22,7 +22,7 @@ LICENCES = {
     "Apache-2.0": "Apache-2.0",
 }
 
-# Whose crates these are, where neither their licence files nor Cargo.toml say it.
+# The holders of crates whose licence files and Cargo.toml do not name any.
 HOLDERS = {
     "equivalent": ["the equivalent authors"],
     "hanconv": ["the hanconv authors"],
@@ -38,7 +38,7 @@ HOLDERS = {
 }
 HOLDERS["pgrx-pg-sys"] = HOLDERS["pgrx-sql-entity-graph"] = HOLDERS["pgrx"]
 
-# Files of others in the library that are no crates: where they are, whose, licence, what they are.
+# Files of others in the library that belong to no crate: path, holders, licence, contents.
 DATA = [
     ("crates/simhash-core/data/*", ["2013 Sun Junyi"], "Expat",
      "jieba's dictionary of Chinese words, and levels computed from it"),
@@ -90,7 +90,7 @@ AND FITNESS FOR A PARTICULAR PURPOSE.  THE SOFTWARE PROVIDED HEREUNDER IS
 ON AN "AS IS" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO
 PROVIDE MAINTENANCE, SUPPORT, UPDATES, ENHANCEMENTS, OR MODIFICATIONS."""
 
-# How the text of a licence begins in a crate's file, after the lines of copyright.
+# How a licence's text begins in a crate's file, after the lines of copyright.
 BEGINNINGS = {
     "Expat": "Permission is hereby granted",
     "Zlib": "This software is provided 'as-is'",
@@ -123,7 +123,7 @@ def linked_crates(feature):
 
 
 def used_under(crate):
-    """The names in DEP-5 of the licences under which a crate is used: all of them apply."""
+    """The names in DEP-5 of the licences under which a crate is used. All of them apply."""
     licences = []
     for part in re.split(r"\s+AND\s+", crate["license"]):
         choices = re.split(r"\s+OR\s+|/", part.strip("()"))
@@ -148,7 +148,7 @@ def licence_files(crate):
 
 
 def notice(crate):
-    """The NOTICE of a crate that is used under the Apache License, which asks to repeat it."""
+    """The NOTICE of a crate that is used under the Apache License, which requires repeating it."""
     directory = os.path.dirname(crate["manifest_path"])
     for name in sorted(os.listdir(directory)):
         if "Apache-2.0" in used_under(crate) and name.upper().startswith("NOTICE"):
@@ -158,7 +158,7 @@ def notice(crate):
 
 
 def holders(crate):
-    """Who has the copyright of a crate, and since when."""
+    """The copyright holders of a crate, with years."""
     if crate["name"] in HOLDERS:
         return HOLDERS[crate["name"]]
     found = []
@@ -177,7 +177,7 @@ def licence_text(name, crates):
     for crate in crates:
         if used_under(crate)[-1] == name:
             for text in licence_files(crate):
-                # Not what stands before or after the licence.
+                # Not the text before or after the licence.
                 if beginning in text and "----" not in text:
                     return text[text.index(beginning):].strip()
     sys.exit(f"no crate has the text of {name}")
@@ -196,8 +196,8 @@ def apache_licence(crates):
 
 
 def libm_notices(crates):
-    """What libm's files ask to be repeated: the end of its licence file, and the notices of Sun and
-    of FreeBSD that stand at the head of single files, each once."""
+    """The notices that libm's files require repeating: the end of its licence file, and the notices
+    of Sun and FreeBSD at the head of single files, each once."""
     libm = next(crate for crate in crates if crate["name"] == "libm")
     end = re.split(r"^-{70,}\n", licence_files(libm)[0], flags=re.MULTILINE)[-3:]
     notices = ["\n\n".join(part.strip() for part in end)]
@@ -234,7 +234,8 @@ def stanza(files, copyright_lines, licences, comment=None):
 def main():
     feature = sys.argv[1]
     crates = linked_crates(feature)
-    # The Python package has no code of PostgreSQL's, and goes where Debian's licences are not.
+    # The Python package contains no code of PostgreSQL's, and is used where Debian's licences are
+    # not.
     data = [entry for entry in DATA if feature != "python" or entry[2] != "PostgreSQL-server"]
     with open("LICENSE", encoding="utf-8") as file:
         own_copyright, own_text = file.read().split("\n", 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails if a link of the documentation leads nowhere, to no file or to no heading of that file, or
-if a page for developers names a file of Rust that does not exist."""
+"""Fails if a link of the documentation leads to no file or to no heading of that file, or if a page
+for developers names a Rust file that does not exist."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SOURCE = re.compile(r"`((?:[\w-]+/)*src/[\w/]*(?:\.rs|/))`")
-# Where a path such as src/config/values.rs may begin, and the pages that name such paths.
+# Where a path such as src/config/values.rs may start, and the pages that contain such paths.
 CRATES = [TOP, *sorted((TOP / "crates").iterdir())]
 FOR_DEVELOPERS = re.compile(
     r"CONTRIBUTING\.md|DESIGN\.md|docs/design/.*|(?:tests|sql|src|crates)/.*README\.md")
@@ -39,7 +39,7 @@ def leads_somewhere(page, link):
 
 
 def main():
-    # Templates below report/ are written where the pages are that they make.
+    # Templates below report/ have the links of the pages that they produce, which are in docs.
     pages = ["git", "ls-files", "-co", "--exclude-standard", "*.md", ":!report"]
     listed = subprocess.run(pages, cwd=TOP, capture_output=True, text=True, check=True)
     broken = []

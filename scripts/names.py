@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Names of SQL: fails where one is for a person and docs/reference.md does not have it.
+"""Fails if docs/reference.md lacks an SQL name that is meant for users.
 
-A function is for a person unless its COMMENT begins with "internal: ". Types, views, tables,
+A function is meant for users unless its COMMENT begins with "internal: ". Types, views, tables,
 operators, operator classes and settings all are.
 """
 
@@ -39,7 +39,7 @@ for kind, pattern in {
         "operator class": r"^CREATE OPERATOR CLASS (\w+) .* USING (?:simhash|gin)\b",
         "operator": r"^CREATE OPERATOR ([^\w\s]+)"}.items():
     for name in all_of(pattern):
-        # In a table of Markdown a bar is an entity.
+        # In Markdown tables a bar is written as an entity.
         told = re.escape(name.replace("|", "&#124;"))
         if not re.search(rf"(?:`[^`]*|<code>.*)(?<!\w){told}(?!\w)", reference):
             wrong.append(f"{kind} {name}: not in docs/reference.md")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Who uses whom: fails at a circle between files, and where a room uses one above it.
+"""Checks dependencies: fails at a cycle between files, and if a room uses a room above it.
 
 The rooms of src/ and of each crate are those that the tables of docs/design/map.md list, the lowest
 first.
 
-A file uses the file that defines what it names, by `use` or by a path. Re-exports are followed,
-modules within a file are that file, and tests count. Methods are not seen. Three things would hide
-a use, and are refused: `#[path]`, `include!`, and `extern crate self`, without which no path of a
-crate begins with the crate's own name. Only simhash-mutants includes something: a copy of
-simhash-index, whose own files are looked at.
+A file uses the files that define the names it contains, in `use` or in a path. Re-exports are
+followed, modules within a file count as that file, and tests count. Methods are not detected. Three
+things would hide a use, and are rejected: `#[path]`, `include!`, and `extern crate self`, without
+which no path of a crate begins with the crate's own name. Only simhash-mutants includes something:
+a copy of simhash-index, whose own files are checked.
 """
 
 import collections
@@ -17,15 +17,15 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# Rooms of src/ side by side, which know nothing of each other.
+# Rooms of src/ on one level, which do not use each other.
 APART = {"trigger", "groups"}
-# The file that may include something.
+# The only file that may include others.
 INCLUDES = TOP / "crates/simhash-mutants/src/lib.rs"
 
 
 def tables_of_design():
-    """The rooms of each table that begins with "in `src/`" or the like, in the table's order. Above
-    all stand lib.rs and main.rs."""
+    """The rooms of each table that begins with "in `src/`" or the like, in the table's order.
+    lib.rs and main.rs are above all of them."""
     rooms = {}
     for table in re.findall(r"(?:^\|.*\n)+", (TOP / "docs/design/map.md").read_text(), re.M):
         head, _, *rows = table.splitlines()
@@ -67,7 +67,7 @@ class Crate:
             self.read(file, at[:-1] if at[-1] in ("mod", "lib", "main") else at)
 
     def read(self, file, at):
-        """Notes what a file defines, and what it names in which module."""
+        """Records what a file defines, and what it names in which module."""
         self.modules[at], outer, depth = Module(file, set(), {}, []), [], 0
         code = re.sub(NO_CODE, '""', file.read_text(), flags=re.S)
         self.hidden += [(file, found[0]) for found in HIDES.finditer(code)]
@@ -95,7 +95,7 @@ class Crate:
                     self.modules[at].uses[name] = path
 
     def find(self, at, path, seen=()):
-        """The module or the file that a path in a module leads to, if it is of this crate."""
+        """The module or the file to which a path in a module leads, if it is in this crate."""
         anchored = path[0] in ("crate", "self", "super")
         while path and path[0] in ("crate", "self", "super"):
             at, path = {"crate": (), "self": at, "super": at[:-1]}[path[0]], path[1:]
@@ -125,7 +125,7 @@ class Crate:
 
 
 def beyond(arrows, file):
-    """Every file that arrows lead to, which is the first one too if it is on a circle."""
+    """Every file that the arrows reach, including the first one if it is on a cycle."""
     found, ahead = set(), [file]
     while ahead:
         new = arrows.get(ahead.pop(), set()) - found

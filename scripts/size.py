@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How much Rust there is, and how much of the extension is unsafe: fails where that has grown.
+"""Measures the amount of Rust, and how much of the extension is unsafe. Fails if either exceeds its
+limit.
 
-Lines are counted as rustfmt writes them. Rust for tests is what stands in a directory or a file
-named tests, or below `#[cfg(test)]`.
+Lines are counted as rustfmt formats them. Rust for tests is in a directory or a file named tests,
+or below `#[cfg(test)]`.
 """
 
 import pathlib
@@ -11,7 +12,7 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# The most there may be. Lower a limit when less is needed; to raise one takes a reason.
+# The limits. Lower one when less is needed; raising one takes a reason.
 LIMITS = {
     "lines of Rust outside tests": 92_000,
     "lines of src inside unsafe, in a thousand": 160,
@@ -26,12 +27,12 @@ POINTER = re.compile(r"// SAFETY: as (?:this|the) function's\.?$", re.M)
 
 
 def without(pattern, text):
-    """With blanks where the pattern matches, and the same lines."""
+    """The code with blanks in place of the pattern's matches, and the same lines."""
     return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def blocks(code, head):
-    """The first and last line of each block that begins with a match of the head."""
+    """The first and last line of each block that begins with a match of `head`."""
     for found in re.finditer(head, code):
         depth, at = 0, found.end() - 1
         while at < len(code):

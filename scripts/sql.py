@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""The SQL scripts of the version that pg_simhash.control names. With "check" it says whether they
-are what it would make; else it makes them.
+"""Makes the SQL scripts of the version in pg_simhash.control. With "check" it compares them with
+those that it would make.
 
 The install script is the pieces in sql/pieces, in the order of their names. The upgrade script
-leads there from the version before, which sql/changes/BEFORE--VERSION.sql names. It has, in the
-same order, the statements of the pieces that the install script of the version before does not
-have, and what that file says beside them, in sections:
+starts from the version before, which sql/changes/BEFORE--VERSION.sql names. It has, in the same
+order, the statements of the pieces that the earlier install script lacks, and the further ones of
+that file, in sections:
 
     -- before: CREATE FUNCTION simhash_suggest(
     DROP FUNCTION simhash_suggest(regclass);
 
-A section begins with words that exactly one statement of the pieces has. What follows stands
-`before` that statement, which comes even if the version before has it, or `instead of` it, perhaps
-nothing. `again:` has no more lines: the statement is repeated, although the version before has it.
+A section begins with words that exactly one statement of the pieces contains. Its lines are placed
+`before` that statement, which is included even if the earlier version has it, or `instead of` it,
+possibly none. `again:` has no lines: the statement is repeated, although the earlier version has
+it.
 
-Strings, quoted names, comments to the end of a line and bodies in dollars are understood; not E'',
-comments between /* and */, BEGIN ATOMIC, and rules of several statements, which none has. White
+Supported are strings, quoted names, comments to the end of a line and bodies in dollars; not E'',
+comments between /* and */, BEGIN ATOMIC, and rules of several statements, which do not occur. White
 space and whole lines of comments make no difference between statements, in strings either.
 
 The scripts of earlier versions never change, and are not made.
@@ -27,13 +28,13 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SQL = TOP / "sql"
-# What a statement is made of: comments, strings, quoted names, bodies in dollars, and the rest.
+# The parts of a statement: comments, strings, quoted names, bodies in dollars, and the rest.
 PART = re.compile(r"""--[^\n]*|'[^']*'|"[^"]*"|(?P<tag>\$\w*\$).*?(?P=tag)|;\n?|.""", re.S)
 SECTION = re.compile(r"^-- (before|instead of|again): (.+)$", re.M)
 
 
 def statements(script):
-    """Its statements, each with the comments and empty lines before it."""
+    """A script's statements, each with the comments and empty lines before it."""
     found = ""
     for part in PART.finditer(script):
         found += part[0]
@@ -45,19 +46,19 @@ def statements(script):
 
 
 def bare(statement):
-    """Without comments on lines of their own, in single spaces."""
+    """A statement without comments on their own lines, with single spaces."""
     return " ".join(re.sub(r"^\s*--.*$", "", statement, flags=re.M).split())
 
 
 def pieces():
-    """Of each piece its title, a comment that an empty line ends, and its statements."""
+    """For each piece its title, which is a comment that an empty line ends, and its statements."""
     for path in sorted((SQL / "pieces").glob("*.sql")):
         title, rest = path.read_text().split("\n\n", 1)
         yield title, list(statements(rest))
 
 
 def script(comment, command, parts):
-    """A script of titles and what stands below them."""
+    """A script of titles, each with its statements."""
     statement = command.split(" pg_simhash")[0]
     return f"""-- pg_simhash {comment}
 -- Made by scripts/sql.py of sql/pieces and sql/changes, which are written by hand.
@@ -77,7 +78,7 @@ def install(version):
 
 
 def sections(path):
-    """By the place of a statement among all: what is done about it, and the lines."""
+    """By the place of a statement among all: the action, and its lines."""
     every = [bare(statement) for _, of_piece in pieces() for statement in of_piece]
     told = {}
     text = path.read_text()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Whether every file that names the version of the extension names that of pg_simhash.control, and
-whether META.json describes a distribution as PGXN (https://pgxn.org/spec/) asks for. With a version
-it makes that the one which all of them name."""
+"""Checks that every file that names the version of the extension agrees with pg_simhash.control,
+and that META.json describes a distribution in PGXN's format (https://pgxn.org/spec/). With a
+version as argument it writes that version into all of them."""
 import json
 import os
 import re
 import sys
 
-# Where the version is, as the pattern's second group.
+# The places of the version: the pattern's second group.
 PLACES = (
     ("pg_simhash.control", r"^(default_version = ')([^']*)"),
     ("Cargo.toml", r'^(version = ")(\d[^"]*)'),
@@ -25,7 +25,7 @@ PLACES = (
 
 
 def found(path, pattern):
-    """What the pattern's last group matches in a file, each time."""
+    """All matches of the pattern's last group in a file."""
     with open(path, encoding="utf-8") as file:
         matches = list(re.finditer(pattern, file.read(), re.MULTILINE))
     if not matches:

@@ -3,9 +3,9 @@
 
 usage: translations.py REPOSITORY OLD NEW SCRIPT > FILE.jsonl
 
-REPOSITORY is a clone of python-docs-ja or python-docs-ko, OLD and NEW are revisions of it, SCRIPT
-is what most letters of a text are: kana or hangul. A text is the translation of one paragraph.
-Where the translators changed it and the original did not change, both texts are of one group.
+REPOSITORY is a clone of python-docs-ja or python-docs-ko, OLD and NEW are revisions of it, and
+SCRIPT is the script of most letters of a text: kana or hangul. A text is the translation of one
+paragraph. If the translators changed it and the original did not change, both texts form a group.
 """
 import json
 import random

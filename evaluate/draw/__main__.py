@@ -20,13 +20,14 @@ import texts
 from registry import LANGUAGES, RELEASES, Registry, in_random_order
 
 TOP = Path(__file__).resolve().parent.parent.parent
-# Texts with fewer characters say little, but for the titles of packages.
+# Texts with fewer characters are left out, except the titles of packages.
 SHORTEST = 40
-# Packages drawn at random, none of more bytes: how many of a name that begins and ends so.
+# Packages drawn at random: how their names begin and end, their greatest size in bytes, and their
+# number.
 RANDOM = (("python3-", "", 1_000_000, 250), ("lib", "-dev", 1_000_000, 250),
           ("", "", 200_000, 1500))
 LARGEST = 12_000_000
-# Packages with many man pages, comments or documentation, in whichever releases have them.
+# Packages with many man pages, comments or documentation, in all releases that have them.
 RICH = """
 manpages manpages-cs manpages-da manpages-de manpages-de-dev manpages-dev manpages-el manpages-es
 manpages-fi manpages-fr manpages-fr-dev manpages-hu manpages-id manpages-it manpages-ja
@@ -77,7 +78,7 @@ def source_of(package):
 
 
 def descriptions(registry, packages, drawn):
-    """Of each package in each release; the label is its source package."""
+    """The description of each package in each release. The label is its source package."""
     for release in RELEASES:
         for fields in registry.list_of(release, "Translation-en"):
             package = packages[release].get(fields["Package"])
@@ -86,7 +87,7 @@ def descriptions(registry, packages, drawn):
 
 
 def translations(registry, _, drawn):
-    """Of descriptions; the label is the package."""
+    """Translations of descriptions. The label is the package."""
     for release in RELEASES:
         for language in LANGUAGES:
             for fields in registry.list_of(release, f"Translation-{language}"):
@@ -95,7 +96,7 @@ def translations(registry, _, drawn):
 
 
 def chosen_packages(packages):
-    """The packages that are looked into, of each release."""
+    """The packages to examine, for each release."""
     def bytes_of(name):
         return max(int(of[name]["Size"]) for of in packages.values() if name in of)
 
@@ -112,11 +113,11 @@ def chosen_packages(packages):
 
 
 def contents(registry, packages, changelogs, manuals, comments):
-    """What stands in packages.
+    """The texts inside packages.
 
-    Changelogs: entries of Debian's, paragraphs of others; the label is the source package. Man
-    pages: the label is the page. Comments of headers and documentation of Python's modules: the
-    label is the file, without versions, and what is described.
+    Changelogs: entries of Debian's, paragraphs of others. The label is the source package. Man
+    pages: the label is the page. Comments of headers and documentation of Python modules: the label
+    is the file, without versions, and the described item.
     """
     sources = {name: source_of(fields) for of in packages.values() for name, fields in of.items()}
     for package in registry.download(chosen_packages(packages)):
@@ -139,7 +140,7 @@ def contents(registry, packages, changelogs, manuals, comments):
 
 
 def mix(directory, names, drawn):
-    """All that was drawn, and the corpora of this project."""
+    """All drawn texts, and the corpora of this project."""
     for name in names:
         with open(directory / f"{name}.jsonl", encoding="utf-8") as lines:
             for line in map(json.loads, lines):

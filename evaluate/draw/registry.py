@@ -1,7 +1,7 @@
-"""Debian's registry through apt, with lists and downloads of its own in a directory.
+"""Debian's registry through apt, with separate lists and downloads in a directory.
 
-Nothing of the system's own package lists is changed, and no root is needed. What was downloaded
-once is not asked for again, so a second run needs no network, and a run that was cut off goes on.
+The system's own package lists stay unchanged, and root is not needed. A downloaded file is not
+requested again, so a second run needs no network, and an interrupted run continues.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from urllib.parse import unquote
 
 RELEASES = ("bookworm", "trixie", "sid")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# What descriptions are translated to.
+# The languages of translated descriptions.
 LANGUAGES = (
     "bg ca cs da de de_DE el eo es eu fi fr hr hu id it ja km km_KH ko ml nb nl pl pt pt_BR ro ru"
     " sk sr sv tr uk vi zh zh_CN zh_TW").split()
-# Sid is signed for some days. A mirror that is behind serves as well here.
+# Sid's signature expires within days. A mirror that is behind suffices here.
 CONFIGURATION = """
 Dir "{directory}";
 Dir::Etc "{directory}";
@@ -53,7 +53,7 @@ class Registry:
             sys.exit("No mirror of Debian is configured here: MIRROR=URL names one")
         if not Path(KEYRING).exists():
             sys.exit(f"{KEYRING} is missing: install debian-archive-keyring")
-        # Lists are older than what they list, and sid moves on.
+        # Package lists may name files that are gone, since sid moves on.
         gone = self.directory / "gone"
         self.gone = gone.read_text(encoding="utf-8").split() if gone.exists() else []
         self.configuration = self.directory / "apt.conf"
@@ -67,7 +67,7 @@ class Registry:
         (self.directory / name).write_text(text, encoding="utf-8")
 
     def apt_get(self, *arguments):
-        """Stops if it fails, but for files that the registry does not have."""
+        """Stops on failure, except for files that the registry does not have."""
         environment = {**os.environ, "APT_CONFIG": str(self.configuration), "LC_ALL": "C.UTF-8"}
         try:
             done = subprocess.run(["apt-get", "-q", *arguments], env=environment, text=True,
@@ -83,7 +83,7 @@ class Registry:
                      f" mirror of Debian? Run it again, and it goes on.\n{last}")
 
     def update(self):
-        """Reads the lists, unless they are here."""
+        """Fetches the lists, unless they are present."""
         mark = self.directory / "lists/.complete"
         if not mark.exists():
             print("Reading the package lists of", ", ".join(RELEASES), flush=True)
@@ -91,13 +91,13 @@ class Registry:
             mark.touch()
 
     def list_of(self, release, name):
-        """The paragraphs of a list, as fields. Empty if there is no such list."""
+        """The paragraphs of a list, as fields. Empty if the list does not exist."""
         found = sorted((self.directory / "lists").glob(f"*_dists_{release}_main_*{name}"))
         found = [path for path in found if unquote(path.name).endswith(f"_{name}")]
         return (fields for path in found for fields in paragraphs(path))
 
     def packages(self, release):
-        """By name, the newest last."""
+        """The packages by name, the newest last."""
         return {fields["Package"]: fields
                 for fields in self.list_of(release, "binary-amd64_Packages")}
 
@@ -122,13 +122,13 @@ class Registry:
         return [self.downloads / file for file in sorted(files) if file not in self.gone]
 
     def has(self, file, size):
-        """Whether it was downloaded, and to its end."""
+        """Whether the file was downloaded completely."""
         path = self.downloads / file
         return path.exists() and path.stat().st_size == size
 
 
 def file_name(fields):
-    """As apt-get names the file of a package.
+    """The name that apt-get gives to the file of a package.
 
     >>> file_name({"Package": "a", "Version": "1:2.0-1", "Architecture": "all"})
     'a_1%3a2.0-1_all.deb'
@@ -137,7 +137,7 @@ def file_name(fields):
 
 
 def configured_mirror():
-    """That of the system, if it is a Debian."""
+    """The system's mirror, if the system is a Debian."""
     command = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"]
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -151,7 +151,7 @@ def configured_mirror():
 
 
 def paragraphs(path):
-    """The fields of each paragraph. Lines that go on are joined by newlines."""
+    """The fields of each paragraph. Continued lines are joined by newlines."""
     fields, name = {}, None
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -170,5 +170,5 @@ def paragraphs(path):
 
 
 def in_random_order(names):
-    """The same order on every machine, and of what remains when some go."""
+    """The same random order on every machine, and for the rest if some names are gone."""
     return sorted(names, key=lambda name: hashlib.md5(name.encode()).hexdigest())

@@ -1,4 +1,4 @@
-"""Texts out of the formats of Debian's packages."""
+"""Extracts texts from the formats of Debian's packages."""
 
 import ast
 import io
@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 import zlib
 
-# Longer ones are left out.
+# The greatest length. Longer texts are left out.
 LONGEST = 100_000
 
 
@@ -46,7 +46,7 @@ def parts(changelog):
 
 
 def members(package):
-    """The paths of a package's regular files, and what reads each."""
+    """The paths of a package's regular files, and a function that reads each."""
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     content = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as files:
@@ -55,7 +55,7 @@ def members(package):
                 yield member.name.removeprefix("./"), files.extractfile(member).read
 
 
-# Requests of roff and man that neither are text nor have any.
+# Requests of roff and man that are not text and have none as arguments.
 SILENT = set(
     "ad br ce cf ch ds DE DS el EE EX fc fi fp ft HP hy ie if IX in ll ME mk na ne nf nh nr P pl Pp"
     " PP PD ps RE rm rn RS rr so sp ss ta TE ti TP tr TS UE Vb Ve vs".split())
@@ -102,9 +102,9 @@ def manual(page):
             skipped = (rest.split() + [".", "."])[1] if request != "ig" else (rest.strip() or ".")
         elif request and request not in SILENT and rest:
             words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', unescaped(rest))]
-            # The others are measures.
+            # Further arguments are measures.
             words = words[:1] if request == "IP" else words
-            # Letters in alternating fonts stand together.
+            # Letters in alternating fonts form one word.
             glue = "" if request in ("BR", "RB", "BI", "IB", "IR", "RI") else " "
             heading = "\n" if request in ("SH", "SS", "Sh", "Ss") else ""
             lines.append(heading + glue.join(words))
@@ -126,7 +126,7 @@ def unzipped(content):
 
 
 def without_versions(path):
-    """The path of the same file in other versions of its package.
+    """The path that a file has in all versions of its package.
 
     >>> without_versions("usr/lib/python3.11/json.py"), without_versions("usr/include/gtk-3.0/a.h")
     ('usr/lib/python/json.py', 'usr/include/gtk/a.h')
@@ -135,7 +135,7 @@ def without_versions(path):
 
 
 def documentation(source):
-    """The names and the documentation of a Python module's parts."""
+    """The names and the documentation of the parts of a Python module."""
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

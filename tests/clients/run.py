@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs every example of one or more pages as it stands, and compares what it prints with the block
-after it. Each section has a fresh database, named by PGDATABASE, with the extension, and with the
-table of the first page's first block if an example uses it. Pages are run one after another: what
-a page has before its first section belongs to the last section of the page before.
+"""Runs every example of one or more pages as it stands, and compares its output with the block
+after it. Each section has a new database, named by PGDATABASE, with the extension, and with the
+table of the first page's first block if an example uses it. Pages run one after another: the
+examples before a page's first section belong to the last section of the page before.
 
 run.py PAGE... DIRECTORY
 
 A block whose first line names a file is written to that file, in a copy of the directory project
-beside this script, which all sections share. Blocks of Python share their names within a section.
-Sections of what is not installed here are skipped, and named. Ends with "N passed, N failed".
-PGHOST and so on name the server.
+beside this script, which all sections share. Python blocks share their names within a section.
+Sections that need software which is not installed are skipped with a line. Ends with "N passed, N
+failed". PGHOST and so on name the server.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:```\n(.*?)^```\n)?", re.M | re.S)
 FILE = re.compile(r"(?:# |<!-- |// )([\w/]+\.(?:py|html|prisma))(?: -->)?\n")
-# Where Debian puts Go's packages and JDBC.
+# The places where Debian installs Go's packages and JDBC.
 GOPATH = pathlib.Path(os.environ.get("GOPATH", "/usr/share/gocode"))
 JDBC = pathlib.Path(os.environ.get("JDBC", "/usr/share/java/postgresql.jar"))
-# Go takes its packages from there alone. Prisma downloads a program that only migrations need.
+# Go takes packages only from GOPATH. Prisma would download a program that only migrations need.
 PROGRAMS = {
     "GO111MODULE": "off",
     "GOPATH": str(GOPATH),
@@ -41,7 +41,7 @@ PROGRAMS = {
 
 @dataclasses.dataclass
 class Block:
-    """An example, and what the page shows after it, if anything."""
+    """An example, and the output block after it, if any."""
 
     language: str
     text: str
@@ -88,7 +88,7 @@ def run_program(command: list[str], directory: pathlib.Path, environment) -> tup
 
 
 def run_block(block: Block, session: PythonSession, directory: pathlib.Path, environment):
-    """Whether it ran, and what it printed."""
+    """Whether the block ran, and its output."""
     if file := FILE.match(block.text):
         path = directory / file[1]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def is_as_shown(block: Block, ran: bool, printed: str) -> bool:
 
 
 def go_here(text: str) -> str:
-    """Debian 12 has version 4 of pgx, of which the examples use what version 5 has as well."""
+    """Debian 12 has version 4 of pgx, whose API suffices for examples written for version 5."""
     packages = GOPATH / "src/github.com/jackc/pgx"
     if (packages / "v4").exists() and not (packages / "v5").exists():
         return text.replace("jackc/pgx/v5", "jackc/pgx/v4")
@@ -125,7 +125,7 @@ def go_here(text: str) -> str:
 
 
 def missing(block: Block) -> str | None:
-    """What an example needs and is not installed here."""
+    """The missing software that an example needs."""
     if block.language == "js":
         if not shutil.which("node"):
             return "no node"
@@ -147,7 +147,7 @@ def missing(block: Block) -> str | None:
 
 
 def over_tcp(path: str) -> int:
-    """The port of 127.0.0.1 that leads to a Unix socket, which JDBC does not know."""
+    """A port of 127.0.0.1 that forwards to a Unix socket, which JDBC does not support."""
 
     def copy(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(65536):
@@ -175,7 +175,7 @@ def jdbc_url(database: str) -> str:
 
 
 def runnable(block: Block) -> bool:
-    """All but SQL, which tests/tap/pages.pl runs, and what has been installed already."""
+    """All blocks except SQL, which tests/tap/pages.pl runs, and installation commands."""
     languages = ("python", "html", "js", "sh", "prisma", "go", "java")
     return block.language in languages and not block.text.startswith("pip install")
 

@@ -1,5 +1,5 @@
-"""Reads blocks of Python, each as a line of JSON, and runs one after another with the same names.
-Answers with a line of JSON: whether the block ran, and what it printed."""
+"""Reads blocks of Python, each as a line of JSON, and runs them one after another with shared
+names. Answers with a line of JSON: whether the block ran, and its output."""
 
 import contextlib
 import io
