@@ -1,4 +1,4 @@
--- Shows what changed from the text titled :from to the one titled :to.
+-- Shows the changes from the text titled :from to the one titled :to.
 SELECT format(E'\n%s  ->  %s: %s', a.title, b.title,
   round(text_similarity(a.body, b.body)::numeric, 2))
 FROM doc a, doc b WHERE a.title = :'from' AND b.title = :'to';

@@ -1,6 +1,6 @@
--- Near-duplicates among real texts, step by step. `make demo` runs this file in a server of its
--- own. It works in any UTF8 database where the extension can be created. Start psql in the root of
--- the checkout.
+-- Near-duplicates among real texts, step by step. `make demo` runs this file in its own server. It
+-- works in any UTF8 database where the extension can be created. Start psql in the root of the
+-- checkout.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -53,7 +53,7 @@ CREATE TABLE pair AS
 \timing off
 \set ECHO none
 
--- Texts that pairs connect are a group. Its first text stands for it.
+-- Texts that are connected by pairs form a group. Its first text represents it.
 CREATE TABLE duplicate AS
   WITH RECURSIVE link (a, b) AS (
     SELECT a, b FROM pair UNION ALL SELECT b, a FROM pair
@@ -93,8 +93,8 @@ FROM member JOIN chosen USING (first, source) WHERE place <= 3 ORDER BY source, 
 \echo
 \echo '== 5. What changed between two of them: [-gone-] {+new+}'
 
--- The words of a text in their order, and what stands between them. simhash_tokens knows where
--- Chinese words end.
+-- The words of a text in order, and the text between them. simhash_tokens finds the ends of Chinese
+-- words.
 CREATE FUNCTION pieces(body text) RETURNS TABLE (place integer, piece text)
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE

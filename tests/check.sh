@@ -1,5 +1,5 @@
 # check, shared by the tests of packages. Sourced after scripts/lib.sh.
-# shellcheck shell=bash disable=SC2034 # passed, failed: whoever sources this
+# shellcheck shell=bash disable=SC2034 # passed, failed: used by the sourcing script
 
 passed=0 failed=0
 tmp=$(mktemp -d)
