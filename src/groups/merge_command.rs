@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::setup::trigger_function;
+use super::setup::{has_row_triggers, trigger_function};
 use crate::catalog::inheritance::{all_inheritors, partition_columns};
 use crate::catalog::names::relation_name;
 use crate::catalog::relations::triggers;
@@ -95,30 +95,15 @@ unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::ESt
         {
             return false;
         }
+        let ours = trigger_function();
         let (table, updated) = ((*relation).rd_id, pg_sys::ExecGetUpdatedCols(target, estate));
         partition_columns(table).iter().any(|name| {
             let number = i32::from(pg_sys::get_attnum(table, name.as_ptr()));
             pg_sys::bms_is_member(number - pg_sys::FirstLowInvalidHeapAttributeNumber, updated)
         }) || all_inheritors(table, pg_sys::AccessShareLock)
             .into_iter()
-            .any(|oid| has_row_triggers(pgrx::PgRelation::open(oid).as_ptr()))
+            .any(|oid| has_row_triggers(pgrx::PgRelation::open(oid).as_ptr(), ours))
     }
-}
-
-/// Whether a relation has BEFORE UPDATE row triggers other than ours.
-///
-/// # Safety
-/// The relation is open.
-unsafe fn has_row_triggers(relation: pg_sys::Relation) -> bool {
-    let ours = trigger_function();
-    let before_update =
-        pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
-    // SAFETY: the relation is open.
-    let mut triggers = unsafe { triggers(relation) }.iter();
-    triggers.any(|trigger| {
-        let kind = trigger.tgtype as u32;
-        kind & before_update == before_update && ours != Some(trigger.tgfoid)
-    })
 }
 
 /// Whether a trigger fires in this session, by session_replication_role.

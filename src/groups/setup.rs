@@ -13,7 +13,7 @@ use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents, partition_columns};
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::names::{quoted, relation_name, table_name};
-use crate::catalog::relations::indexes;
+use crate::catalog::relations::{indexes, triggers};
 use crate::error::{raise, warn};
 use crate::family::arguments::{By, single_unique};
 use crate::family::changes::changes;
@@ -74,6 +74,22 @@ pub fn trigger_function() -> Option<pg_sys::Oid> {
         function.symbol == b"simhash_cluster_wrapper" && function.arguments.is_empty()
     };
     functions.find(is_it).map(|function| function.oid)
+}
+
+/// Whether a relation has BEFORE UPDATE row triggers of other functions than `ours`. They can
+/// change columns that the UPDATE does not set.
+///
+/// # Safety
+/// The relation is open.
+pub unsafe fn has_row_triggers(relation: pg_sys::Relation, ours: Option<pg_sys::Oid>) -> bool {
+    let before_update =
+        pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
+    // SAFETY: the relation is open.
+    let mut triggers = unsafe { triggers(relation) }.iter();
+    triggers.any(|trigger| {
+        let kind = trigger.tgtype as u32;
+        kind & before_update == before_update && ours != Some(trigger.tgfoid)
+    })
 }
 
 thread_local! {

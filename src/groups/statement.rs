@@ -11,7 +11,7 @@ use super::locks;
 use super::own_update::{is_own_update, refuse_meanwhile};
 use super::row::RowValues;
 use super::settle::settle;
-use super::setup::{Setup, cluster_column};
+use super::setup::{Setup, cluster_column, has_row_triggers};
 use super::strangers::check_rights;
 use super::transition::Transition;
 use super::under_way::{self, Write};
@@ -171,7 +171,7 @@ impl Statement<'_> {
         if write == Write::Insert {
             return;
         }
-        // SAFETY: the set is null or a Bitmapset of the trigger's data.
+        // SAFETY: the set is null or a Bitmapset of the trigger's data. The relation is open.
         let concerns_groups = unsafe {
             let sets = |column: pg_sys::AttrNumber, set| {
                 let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
@@ -180,6 +180,7 @@ impl Statement<'_> {
             updated.is_none_or(|set| {
                 setup.moving.iter().any(|column| sets(column.number, set))
                     || setup.deciding().any(|column| sets(column.number, set))
+                    || has_row_triggers(self.relation, Some(self.trigger.tgfoid))
             })
         };
         if concerns_groups {
