@@ -1,6 +1,7 @@
-# pg_upgrade from an older version of PostgreSQL, with copied and with linked files: indexes,
-# constraints, triggers, groups and models go on working, and no index is rebuilt.
-# SIMHASH_OLD_SERVER is the directory above bin and lib of a server with the extension.
+# pg_upgrade: indexes, constraints, triggers, groups and models go on working, and no index is built
+# anew. SIMHASH_OLD_SERVER is the directory above bin and lib of an older server with the extension:
+# from there, with copied and with linked files. Without it, from the version under test to itself,
+# with copied files.
 use strict;
 use warnings;
 use FindBin;
@@ -12,8 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $old_server = $ENV{SIMHASH_OLD_SERVER};
-plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: scripts/run matrix'
-	if !$old_server;
+my @modes = $old_server ? ('', '--link') : ('');
 
 # Further objects, of later versions of the extension.
 my $more = <<'SQL';
@@ -28,7 +28,28 @@ CREATE INDEX grouped_fp ON grouped USING simhash (fp);
 SELECT simhash_cluster_create('grouped', 'fp=fp', 'distance=3', 'cluster=cluster');
 INSERT INTO grouped (id, fp) SELECT i, test.number((i / 4)::text)::fingerprint64
   FROM generate_series(1, 400) i;
+-- Indexes that name a model or a list of words. Every text comes twice, once with a word more.
+CREATE TABLE named (id bigint PRIMARY KEY, body text,
+  EXCLUDE USING simhash (near_text(body, 0.97, '{"dictionary": "names"}') WITH ~=));
+INSERT INTO named SELECT i + 1000 * more,
+    format('in new york lives number %s of the %s people who %s words are from%s', i, i * 7, i * 13,
+      repeat(' again', more))
+  FROM generate_series(1, 150) i, generate_series(0, 1) more;
+SELECT simhash_train('named_words', 'SELECT body FROM named', '{"shingle": 2}');
+CREATE INDEX named_idf ON named USING simhash (body)
+  WITH (config = '{"weight": "idf", "model": "named_words"}');
+CREATE INDEX named_passages ON named USING simhash (body text_passage_ops)
+  WITH (words = 5, config = '{"dictionary": "names"}');
 VACUUM ANALYZE;
+SQL
+my $of_named = <<'SQL';
+SELECT (SELECT count(*) FROM named a JOIN named b ON near_duplicate(a.body, b.body, 0.5,
+    '{"weight": "idf", "model": "named_words"}') AND a.id < b.id)
+  || ' ' || (SELECT count(*) FROM named
+    WHERE shares_passage(body, 'lives number 17 of the 119 people', 5, '{"dictionary": "names"}'))
+  || ' ' || (SELECT count(*) FROM named WHERE near_duplicate(body,
+    'In NEW YORK lives number 17 of the 119 people who 221 words are from', 0.97,
+    '{"dictionary": "names"}'))
 SQL
 my $groups = 'SELECT md5(string_agg(g::text, E\'\n\' ORDER BY g.id)) FROM grouped g';
 # Groups that only one of the two has, as lists of their members.
@@ -52,18 +73,20 @@ sub everything_answers
 	my ($node, $kind) = @_;
 	my $answers = answers($node, $kind);
 	$answers->{$_->[0]} = $node->safe_psql('postgres', $_->[1])
-	  for [ 'groups' => $groups ], [ 'scopes' => $of_tenants =~ s/KIND/$kind/r ],
+	  for [ 'groups' => $groups ], [ 'indexes with names' => $of_named ],
+		[ 'scopes' => $of_tenants =~ s/KIND/$kind/r ],
 	  [ 'a dictionary' => q{SELECT simhash('in new york', '{"dictionary": "names"}')} ];
 	# From 17 on a table's owner has MAINTAIN as well.
 	$answers->{rights} =~ s/=arwdDxtm\//=arwdDxt\//g;
 	return $answers;
 }
 
-for my $mode ('', '--link')
+for my $mode (@modes)
 {
 	my $name = $mode || '--copy';
 	my $suffix = $name =~ s/-//gr;
-	my $old = PostgreSQL::Test::Cluster->new("old_$suffix", install_path => $old_server);
+	my $old = PostgreSQL::Test::Cluster->new("old_$suffix",
+		$old_server ? (install_path => $old_server) : ());
 	$old->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 	$old->start;
 	$old->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
@@ -87,7 +110,7 @@ for my $mode ('', '--link')
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	$new->command_ok(
 		[ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir,
-			'-b', "$old_server/bin", '-B', $new->config_data('--bindir'),
+			'-b', $old->config_data('--bindir'), '-B', $new->config_data('--bindir'),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],
 		"$name: pg_upgrade");
 	$new->start;
