@@ -54,7 +54,6 @@ my @readme = blocks(slurp_file("$top/README.md"));
 cmp_ok(scalar @readme, '>', 4, 'the README has examples');
 run_example('begun', shift @readme, 'README, first block');
 $node->safe_psql('begun', <<'SQL');
-CREATE TABLE image (phash bigint, phash_a bigint, phash_b bigint);
 CREATE TABLE labelled (a_fp fingerprint64, b_fp fingerprint64, duplicate boolean);
 SQL
 run_example('begun', shift @readme, 'README, second block');
