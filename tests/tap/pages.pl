@@ -1,7 +1,7 @@
 # The documentation: its examples run as they stand and give the output that the page shows, and the
-# reference names every function. (Other tests run some pages: recipes.pl docs/recipes.md and
-# docs/delete-by-plan.md, scale_out.pl docs/scale-out.md and docs/scale-out-writers.md, citus.pl
-# docs/citus.md, memories.pl docs/memories.md and docs/memories-loading.md, and the Python tests
+# reference names every function. (recipes.pl has docs/recipes.md, docs/delete-by-plan.md and
+# docs/delete-referred.md, scale_out.pl docs/scale-out.md and docs/scale-out-writers.md, citus.pl
+# docs/citus.md, memories.pl docs/memories.md and docs/memories-loading.md, and the Python tests run
 # docs/portable.md.)
 use strict;
 use warnings;
@@ -64,7 +64,7 @@ is($node->safe_psql('readme', 'SELECT count(*) FROM note'), '2',
 for my $page (sort glob "$docs/*.md")
 {
 	my $name = $page =~ s/.*\///r;
-	next if $name =~ /^(?:recipes|delete-by-plan|scale-out(?:-writers)?|citus|portable|
+	next if $name =~ /^(?:recipes|delete-(?:by-plan|referred)|scale-out(?:-writers)?|citus|portable|
 		memories(?:-loading)?)\.md$/x;
 	my @blocks = blocks(slurp_file($page)) or next;
 	$node->safe_psql('postgres', "CREATE DATABASE \"begun_$name\" TEMPLATE begun");

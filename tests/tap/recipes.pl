@@ -1,6 +1,6 @@
-# Every recipe of docs/recipes.md and docs/delete-by-plan.md, and the one for many tables of
-# docs/training-data.md, runs as it stands, on real texts, and leaves the right rows. All pairs of
-# near texts are found by comparing each with each.
+# Every recipe of docs/recipes.md, docs/delete-by-plan.md and docs/delete-referred.md, and the one for
+# many tables of docs/training-data.md, runs as it stands, on real texts, and leaves the right rows.
+# All pairs of near texts are found by comparing each with each.
 use strict;
 use warnings;
 use FindBin;
@@ -23,8 +23,11 @@ sub sections_of
 }
 my ($introduction, %sections) = sections_of('recipes');
 my (undef, %planned) = sections_of('delete-by-plan');
+my ($referred, %referred) = sections_of('delete-referred');
+my $repoint = 'Delete where other tables refer to the rows';
 my (undef, %training) = sections_of('training-data');
-%sections = (%sections, %planned, 'Across tables' => $training{'Across tables'});
+%sections =
+  (%sections, %planned, $repoint => $referred, 'Across tables' => $training{'Across tables'});
 # Other pages have these statements. Here the ids are checked on real texts.
 $sections{'Groups that live'} = <<'PAGE';
 ```sql
@@ -244,6 +247,9 @@ my @refused = (
 	   INSERT INTO x SELECT duplicate FROM plan LIMIT 1',
 		qr/repoint x by hand: .*; create an index on x \(m\)/ ]);
 
+# How many referring rows go, as the page counts them before.
+my $foreseen;
+
 sub strangers_are_refused
 {
 	my ($database) = @_;
@@ -265,8 +271,22 @@ SQL
 		'before anything is done');
 	my ($rc, undef, $err) = $node->psql($database, "BEGIN;\nCALL repoint_and_delete();");
 	like($err, qr/invalid transaction termination/, 'and so does a transaction around it');
+	# A row of doc is not deleted because it cannot refer to a kept row.
+	$node->safe_psql($database, <<'SQL');
+ALTER TABLE doc ADD COLUMN twin bigint UNIQUE REFERENCES doc;
+UPDATE doc SET twin = id FROM (SELECT duplicate, kept FROM plan LIMIT 1) p
+  WHERE id IN (duplicate, kept);
+SQL
+	($rc, undef, $err) = $node->psql($database, 'CALL repoint_and_delete()');
+	isnt($rc, 0, 'a row of the table itself that cannot be repointed stops it');
+	like($err, qr/doc_twin_key/, 'by the constraint');
+	$node->safe_psql($database, 'ALTER TABLE doc DROP COLUMN twin');
+	is($node->safe_psql($database, 'SELECT count(*) FROM lost'), '0', 'and nothing is lost');
+	$foreseen = 0;
+	$foreseen += $node->safe_psql($database, $_->{sql})
+	  for blocks($referred{'The rows it deletes'});
 	# A table that was repointed by hand, as the page shows, is no obstacle.
-	my ($update) = $sections{'Delete where other tables refer to the rows'} =~ /(UPDATE att.*?;)/s;
+	my ($update) = $referred =~ /(UPDATE att.*?;)/s;
 	$node->safe_psql($database, <<"SQL");
 CREATE TABLE attachment (doc_code bigint REFERENCES doc (code));
 CREATE INDEX ON attachment (doc_code);
@@ -291,6 +311,12 @@ UNION ALL SELECT 'tag', t.of FROM tag t LEFT JOIN plan p ON p.duplicate = t.of
   WHERE t.doc <> coalesce(p.kept, t.of)
 SQL
 	is(scalar @wrong, 0, 'references are those to the kept rows');
+	is($node->safe_psql($database, 'SELECT count(*) FROM lost'), $foreseen,
+		'as many referring rows are lost as the page counts');
+	is($node->safe_psql($database, <<'SQL'), $foreseen, 'and their contents are there');
+SELECT count(*) FROM lost WHERE relation IN ('tag'::regclass, 'link'::regclass)
+	AND coalesce(gone ->> 'tag', gone ->> 'a') IS NOT NULL
+SQL
 	my $all = scalar keys %length;
 	is($node->safe_psql($database, 'SELECT count(*) FROM comment'), $all, 'no comment is lost');
 	is($node->safe_psql($database, 'SELECT count(*) FROM visit'), $all, 'and no visit');
@@ -481,7 +507,7 @@ my %recipes = (
 	'Delete' => { after => sub { left_is($_[0], by_length()) } },
 	'Move to a side table' => { after => \&others_are_aside },
 	'Mark' => { after => \&rows_are_marked },
-	'Delete where other tables refer to the rows' => {
+	$repoint => {
 		plan => 1,
 		tables => $references,
 		between => \&strangers_are_refused,
