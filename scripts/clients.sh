@@ -52,8 +52,8 @@ suite_clients() {
     return
   fi
   {
-    for pages in 'clients refused-rows' 'sqlalchemy alembic' 'django django-forms' images node go-java \
-      python python-tools; do
+    for pages in 'clients refused-rows' 'sqlalchemy alembic' 'django django-forms' images node \
+      go-java python python-tools; do
       # shellcheck disable=SC2046,SC2086 # pages that share a project
       as_client python tests/clients/run.py $(printf 'docs/%s.md ' $pages) \
         target/clients/project || status=1
