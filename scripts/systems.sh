@@ -150,7 +150,7 @@ has_rust_for() { version_ge "$(rustc --version | cut -d' ' -f2)" "$(rust_needed_
 
 # add_rust RELEASE: installs the system's own Rust if this machine's is too old for its PostgreSQL.
 add_rust() {
-  has_rust_for "$(version_in "$1")" || add_packages "$1" rustc cargo
+  has_rust_for "$(version_in "$1")" || add_packages "$1" rustc cargo rustfmt
 }
 
 # in_checkout RELEASE COMMAND...: runs it in that checkout, as builder, with this machine's Rust, or
