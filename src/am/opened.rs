@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::build::ambuild;
 use crate::catalog::cache::{self, valid};
 use crate::catalog::inheritance::is_partitioned;
-use crate::catalog::names::{name_in_sql, relation_name};
+use crate::catalog::names::{qualified_name, relation_name};
 use crate::catalog::relations::indexes;
 use crate::compat::restrict_search_path;
 use crate::error::raise;
@@ -297,6 +297,6 @@ fn indexes_instead_of(oid: pg_sys::Oid) -> Vec<String> {
             return Vec::new();
         }
         let own = indexes(relation).filter(|index| is_of_access_method(index.oid()));
-        own.filter_map(|index| name_in_sql(index.oid())).collect()
+        own.filter_map(|index| qualified_name(index.oid())).collect()
     }
 }

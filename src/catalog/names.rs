@@ -31,20 +31,6 @@ pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
     }
 }
 
-/// The name of a relation for a SQL statement: qualified unless the search path finds the relation
-/// by its name alone. `None` if it does not exist.
-pub fn name_in_sql(oid: pg_sys::Oid) -> Option<String> {
-    // SAFETY: a catalogue look-up in a transaction.
-    if !unsafe { pg_sys::RelationIsVisible(oid) } {
-        return qualified_name(oid);
-    }
-    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
-    unsafe {
-        let name = pg_sys::get_rel_name(oid);
-        (!name.is_null()).then(|| quoted(CStr::from_ptr(name)))
-    }
-}
-
 /// The unqualified name of a table, quoted if necessary.
 pub fn table_name(table: pg_sys::Oid) -> String {
     // SAFETY: a catalogue look-up in a transaction; the name is a palloc'd C string or null.
