@@ -211,7 +211,7 @@ impl<'a> Components<'a> {
         self.changed.iter().map(|changed| changed.key).collect()
     }
 
-    /// The keys of those of these rows that have a point, so that a search can find them.
+    /// The keys of the changed rows that have a point: a search can find only these.
     pub fn searched_keys(&self) -> HashSet<Key> {
         let searched = self.changed.iter().filter(|changed| changed.point.is_some());
         searched.map(|changed| changed.key).collect()

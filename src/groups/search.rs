@@ -305,12 +305,12 @@ impl SearchResult {
         }
         // A nested statement has since changed the rows that are still not found at their points,
         // and has found their groups. This search did not ask for their present neighbours.
-        let searched = components.searched_keys();
+        let searched = self.previous_look.map(|_| components.searched_keys());
         for index in 0..components.rows.len() {
             let key = Key::new(index);
             let Row { kind, stored, is_own, is_member, .. } = *components.row(key);
-            let is_unseen = kind == Kind::Fresh && is_own && !is_member && searched.contains(&key);
-            if is_unseen && self.previous_look.is_some() {
+            let is_unseen = kind == Kind::Fresh && is_own && !is_member;
+            if is_unseen && searched.as_ref().is_some_and(|keys| keys.contains(&key)) {
                 self.doubtful.extend(stored);
             }
             if kind == Kind::NearOnly {

@@ -151,9 +151,9 @@ impl Statement<'_> {
         }
     }
 
-    /// Notes that the statement begins. An UPDATE or DELETE of what decides groups takes the
-    /// column's lock here, before it locks rows: a transaction that finds all groups anew may have
-    /// to write ids into those rows.
+    /// Notes that the statement begins. A DELETE, and an UPDATE that may change what decides
+    /// groups, take the column's lock here, before they lock rows: a transaction that finds all
+    /// groups anew may have to write ids into those rows. Triggers of others may change any column.
     ///
     /// # Safety
     /// As [`run`].

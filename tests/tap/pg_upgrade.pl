@@ -110,7 +110,8 @@ for my $mode (@modes)
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	$new->command_ok(
 		[ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir,
-			'-b', $old->config_data('--bindir'), '-B', $new->config_data('--bindir'),
+			'-b', $old_server ? "$old_server/bin" : $old->config_data('--bindir'),
+			'-B', $new->config_data('--bindir'),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],
 		"$name: pg_upgrade");
 	$new->start;

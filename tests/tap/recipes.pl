@@ -1,6 +1,6 @@
 # Every recipe of docs/recipes.md, docs/delete-by-plan.md and docs/delete-referred.md, and the one
-# for many tables of docs/training-data.md, runs as it stands, on real texts, and leaves what it
-# should. Which texts are near is found by comparing each with each.
+# for many tables of docs/training-data.md, runs as it stands, on real texts, and leaves the right
+# rows. All pairs of near texts are found by comparing each with each.
 use strict;
 use warnings;
 use FindBin;
@@ -28,7 +28,7 @@ my $repoint = 'Delete where other tables refer to the rows';
 my (undef, %training) = sections_of('training-data');
 %sections = (%sections, %planned, $repoint => $referred,
 	'Across tables' => $training{'Across tables'});
-# Other pages have the statements, and here the ids are checked on real texts.
+# Other pages have these statements. Here the ids are checked on real texts.
 $sections{'Groups that live'} = <<'PAGE';
 ```sql
 ALTER TABLE doc ADD COLUMN story bigint;
