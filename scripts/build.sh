@@ -17,13 +17,18 @@ if [ "$pg_build" != "$pg_feature" ]; then
   export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
   export CARGO_PROFILE_RELEASE_LTO=off
 fi
-if [ -n "${build_features:-}" ] && [ "$pg_build" = "$pg_feature" ]; then profile=quick; fi
 if [ -n "${for_package:-}" ]; then
   cargo_target=target/package
   . scripts/same_bytes.sh
 fi
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --profile $profile --locked --lib \
-  --no-default-features --features "$pg_feature${build_features:+,$build_features}" \
-  --target-dir "$cargo_target"
+if [ "${build_features:-}" = lock-order ] && [ "$pg_build" = "$pg_feature" ]; then
+  profile=quick
+  # The smallest of the tests, for a test selects the dev-dependencies.
+  cargo_for_tests build --quiet --lib --test bloom
+else
+  PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --profile $profile --locked --lib \
+    --no-default-features --features "$pg_feature${build_features:+,$build_features}" \
+    --target-dir "$cargo_target"
+fi
 install -d "$(dirname "$library")"
 put_files 755 "$cargo_target/$profile/libpg_simhash.so" "$library"

@@ -143,3 +143,16 @@ install_tree() {
   put_files 755 "$library" "$1$2/pg_simhash.so"
   put_files 644 "${texts[@]}"
 }
+
+# cargo_for_tests COMMAND TARGET...: Cargo over the crates that tests need, compiled by the profile
+# `quick` to $tests_target/quick. Every call selects the same crates with their dev-dependencies:
+# Cargo unites the features of what is selected, and compiles a crate again for each set of them.
+# After use_postgresql.
+tests_target=${CARGO_TARGET_DIR:-target}
+cargo_for_tests() {
+  local command=$1
+  shift
+  PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo "$command" --profile quick --locked -p pg_simhash \
+    -p simhash-core -p simhash-index -p simhash-simulate -p simhash-evaluate -p simhash-oom \
+    --no-default-features --features "pg_simhash/$pg_feature,pg_simhash/lock-order" "$@"
+}

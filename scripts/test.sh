@@ -38,9 +38,8 @@ report_lines() {
 
 suite_core() {
   local log=$logs/core.log status=0 failures
-  cargo test --profile quick --locked --no-fail-fast -p simhash-core -p simhash-index \
-    -p simhash-simulate -p simhash-evaluate -p simhash-oom \
-    >"$log" 2>&1 || status=$?
+  cargo_for_tests test --no-fail-fast --tests >"$log" 2>&1 || status=$?
+  cargo_for_tests test --no-fail-fast --doc >>"$log" 2>&1 || status=$?
   failures=$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")
   if [ $status -ne 0 ]; then
     grep -E '^(error|test .*FAILED|failures:|    [a-z_:]+$)|panicked at' "$log" | head -n 40 ||
@@ -81,9 +80,8 @@ suite_jieba() {
     skip jieba "its Python package could not be installed"
     return
   fi
-  cargo build --quiet --profile quick --locked -p simhash-core --example tokens &&
-    "$python" crates/simhash-core/tests/jieba_words.py \
-      "${CARGO_TARGET_DIR:-target}/quick/examples/tokens" \
+  cargo_for_tests build --quiet --example tokens &&
+    "$python" crates/simhash-core/tests/jieba_words.py "$tests_target/quick/examples/tokens" \
       evaluate/corpora/zh_laws.jsonl.xz evaluate/corpora/zh_verses.jsonl.xz >"$log" 2>&1 ||
     status=$?
   if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
@@ -111,8 +109,11 @@ suite_arm64() {
 suite_simulation() {
   local log=$logs/simulation.log status=0 schedules=40000 seed=1
   case ${PG_TEST_EXTRA:-} in *soak*) schedules=200000 seed=$(date +%s%N) ;; esac
-  cargo run --quiet --profile quick --locked -p simhash-simulate -- \
-    test "${SCHEDULES:-$schedules}" "${SIMHASH_SEED:-$seed}" 2>"$log.stderr" |
+  {
+    cargo_for_tests build --quiet --bin simhash-simulate --test bloom &&
+      "$tests_target/quick/simhash-simulate" test "${SCHEDULES:-$schedules}" \
+        "${SIMHASH_SEED:-$seed}"
+  } 2>"$log.stderr" |
     tee "$log" | { grep --line-buffered -E '^[0-9]+ (of [0-9]+ )?schedules' || true; } || status=$?
   if [ $status -ne 0 ]; then
     grep -vE '^(ok|[0-9]+ )' "$log" | tail -n 100

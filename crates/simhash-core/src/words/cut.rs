@@ -126,7 +126,7 @@ impl HanWords {
         text: &'t str,
         hmm: bool,
         interrupt: &Interrupt,
-        sink: &mut impl FnMut(&'t str),
+        sink: &mut dyn FnMut(&'t str),
     ) {
         if self.occur_in(text, interrupt) {
             Cutter { own: Some(&self.own), base: &BASE, hmm }.cut(text, interrupt, sink);
@@ -195,7 +195,7 @@ impl Cutter<'_> {
         self.look_up(piece).1
     }
 
-    fn cut<'t>(&self, text: &'t str, interrupt: &Interrupt, sink: &mut impl FnMut(&'t str)) {
+    fn cut<'t>(&self, text: &'t str, interrupt: &Interrupt, sink: &mut dyn FnMut(&'t str)) {
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let length = match rest.find(|c| !is_of_block(c)).unwrap_or(rest.len()) {
@@ -244,7 +244,7 @@ impl Cutter<'_> {
         route
     }
 
-    fn cut_block<'t>(&self, block: &'t str, interrupt: &Interrupt, sink: &mut impl FnMut(&'t str)) {
+    fn cut_block<'t>(&self, block: &'t str, interrupt: &Interrupt, sink: &mut dyn FnMut(&'t str)) {
         let ends = block.char_indices().map(|(at, _)| at).chain([block.len()]);
         let at: Vec<usize> = ends.collect();
         let route = self.route(block, &at, interrupt);
@@ -273,7 +273,7 @@ impl Cutter<'_> {
     /// Cuts a run of characters that the best way leaves single. Without `hmm` it is ASCII and one
     /// word. A run that is itself a word stays single characters, which were more probable. Others
     /// are left to the guesser.
-    fn cut_run<'t>(&self, run: &'t str, sink: &mut impl FnMut(&'t str)) {
+    fn cut_run<'t>(&self, run: &'t str, sink: &mut dyn FnMut(&'t str)) {
         if !self.hmm {
             sink(run);
         } else if self.frequency(run).is_some() {
@@ -291,6 +291,6 @@ impl Cutter<'_> {
 
 /// Cuts by jieba's own dictionary alone.
 #[cfg(test)]
-pub(crate) fn cut_without_own<'t>(text: &'t str, hmm: bool, sink: &mut impl FnMut(&'t str)) {
+pub(crate) fn cut_without_own<'t>(text: &'t str, hmm: bool, sink: &mut dyn FnMut(&'t str)) {
     Cutter { own: None, base: &BASE, hmm }.cut(text, &Interrupt::new(&mut || ()), sink);
 }

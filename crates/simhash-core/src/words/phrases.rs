@@ -89,7 +89,7 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
     }
 
     /// Adds the next token, and hands the tokens that it decides to `sink`.
-    pub(crate) fn push(&mut self, token: &str, place: P, sink: &mut impl FnMut(&str, P)) {
+    pub(crate) fn push(&mut self, token: &str, place: P, sink: &mut dyn FnMut(&str, P)) {
         while !self.take(token, &place) {
             if self.ends.is_empty() {
                 return sink(token, place);
@@ -99,7 +99,7 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
     }
 
     /// Hands the remaining tokens to `sink`.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&str, P)) {
+    pub(crate) fn finish(&mut self, sink: &mut dyn FnMut(&str, P)) {
         while !self.ends.is_empty() {
             self.give_first(sink);
         }
@@ -126,7 +126,7 @@ impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
     }
 
     /// Hands the longest phrase, or else the first token, to `sink`. The others are added again.
-    fn give_first(&mut self, sink: &mut impl FnMut(&str, P)) {
+    fn give_first(&mut self, sink: &mut dyn FnMut(&str, P)) {
         let count = self.whole.max(1);
         let Some((end, last)) = self.ends.get(count - 1).cloned() else { return };
         let Some((_, first)) = self.ends.front().cloned() else { return };

@@ -113,7 +113,7 @@ pub(crate) fn southeast_asian_run(text: &str, longest: usize) -> &str {
 }
 
 /// Hands the words of such a run to `sink`, and also the text between words.
-pub(crate) fn cut<'t>(run: &'t str, sink: &mut impl FnMut(&'t str)) {
+pub(crate) fn cut<'t>(run: &'t str, sink: &mut dyn FnMut(&'t str)) {
     let whole = as_in_dictionaries(run);
     // `at` in `run` is the place that corresponds to `from` in `whole`.
     let (mut start, mut at, mut from) = (0, 0, 0);

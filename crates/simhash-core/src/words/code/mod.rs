@@ -76,7 +76,7 @@ pub(crate) fn code<P: Place>(
     style: Style,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,
-    sink: &mut impl FnMut(&str, P),
+    sink: &mut dyn FnMut(&str, P),
 ) {
     const BYTE_ORDER_MARK: char = '\u{FEFF}';
     let whole = text;
@@ -107,7 +107,7 @@ pub(crate) fn code<P: Place>(
     .run();
 }
 
-struct Lexer<'a, 'i, S, P> {
+struct Lexer<'a, 'i, P> {
     /// Where the text begins, after byte order marks.
     start: usize,
     text: &'a str,
@@ -138,10 +138,10 @@ struct Lexer<'a, 'i, S, P> {
     style: Style,
     cutting: Cutting<'a>,
     interrupt: &'a Interrupt<'i>,
-    sink: &'a mut S,
+    sink: &'a mut dyn FnMut(&str, P),
 }
 
-impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
+impl<P: Place> Lexer<'_, '_, P> {
     /// The place of these bytes.
     #[inline]
     fn place(&self, range: Range<usize>) -> P {
