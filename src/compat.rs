@@ -6,18 +6,36 @@ use std::ffi::c_void;
 
 use pgrx::{PgList, pg_sys};
 
+/// What identifies a relation's file.
+#[cfg(any(feature = "pg14", feature = "pg15"))]
+type File = pg_sys::RelFileNode;
+#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+type File = pg_sys::RelFileLocator;
+
+/// # Safety
+/// `rel` is an open relation.
+unsafe fn file_of(rel: pg_sys::Relation) -> File {
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    // SAFETY: the caller keeps `rel` open.
+    return unsafe { (*rel).rd_node };
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    // SAFETY: the caller keeps `rel` open.
+    unsafe {
+        (*rel).rd_locator
+    }
+}
+
 /// The file number (relfilenode) of a relation.
 ///
 /// # Safety
 /// `rel` is an open relation.
 pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
     // SAFETY: the caller keeps `rel` open.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        return (*rel).rd_node.relNode.to_u32();
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        return (*rel).rd_locator.relNumber.to_u32();
-    }
+    let file = unsafe { file_of(rel) };
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    return file.relNode.to_u32();
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    file.relNumber.to_u32()
 }
 
 /// The text of a name in a parse tree.
@@ -25,22 +43,20 @@ pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
 /// # Safety
 /// `node` is a valid String node (a Value node in version 14).
 pub unsafe fn string_of<'a>(node: *mut pg_sys::Node) -> &'a CStr {
-    // SAFETY: `node` is a String node, whose text ends with NUL.
-    unsafe {
-        #[cfg(feature = "pg14")]
-        return CStr::from_ptr((*node.cast::<pg_sys::Value>()).val.str_);
-        #[cfg(not(feature = "pg14"))]
-        return CStr::from_ptr((*node.cast::<pg_sys::String>()).sval);
-    }
+    #[cfg(feature = "pg14")]
+    // SAFETY: `node` is such a node.
+    let text = unsafe { (*node.cast::<pg_sys::Value>()).val.str_ };
+    #[cfg(not(feature = "pg14"))]
+    // SAFETY: `node` is such a node.
+    let text = unsafe { (*node.cast::<pg_sys::String>()).sval };
+    // SAFETY: its text ends with NUL.
+    unsafe { CStr::from_ptr(text) }
 }
 
 /// access/nbtxlog.h: `xl_btree_reuse_page`.
 #[repr(C)]
 pub struct HorizonRecord {
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
-    file: pg_sys::RelFileNode,
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-    file: pg_sys::RelFileLocator,
+    file: File,
     page: u32,
     horizon: u64,
     #[cfg(not(any(feature = "pg14", feature = "pg15")))]
@@ -58,18 +74,14 @@ pub unsafe fn horizon_record(
     horizon: u64,
 ) -> (HorizonRecord, u32) {
     // SAFETY: the caller keeps `rel` open.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        return (
-            HorizonRecord { file: (*rel).rd_node, page, horizon },
-            size_of::<HorizonRecord>() as u32,
-        );
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        (
-            HorizonRecord { file: (*rel).rd_locator, page, horizon, is_catalog: false },
-            std::mem::offset_of!(HorizonRecord, is_catalog) as u32 + 1,
-        )
-    }
+    let file = unsafe { file_of(rel) };
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    return (HorizonRecord { file, page, horizon }, size_of::<HorizonRecord>() as u32);
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    (
+        HorizonRecord { file, page, horizon, is_catalog: false },
+        std::mem::offset_of!(HorizonRecord, is_catalog) as u32 + 1,
+    )
 }
 
 /// Whether this transaction created the relation or gave it its present file.
@@ -78,13 +90,12 @@ pub unsafe fn horizon_record(
 /// `rel` is an open relation.
 pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
     // SAFETY: the caller keeps `rel` open.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        let file = (*rel).rd_firstRelfilenodeSubid;
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        let file = (*rel).rd_firstRelfilelocatorSubid;
-        (*rel).rd_createSubid != NO_SUBTRANSACTION || file != NO_SUBTRANSACTION
-    }
+    let rel = unsafe { &*rel };
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    let file = rel.rd_firstRelfilenodeSubid;
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    let file = rel.rd_firstRelfilelocatorSubid;
+    rel.rd_createSubid != NO_SUBTRANSACTION || file != NO_SUBTRANSACTION
 }
 
 /// Whether a role owns a relation. A superuser counts as the owner of every relation.
@@ -92,11 +103,12 @@ pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
 /// # Safety
 /// A transaction is in progress: this reads a catalogue.
 pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    // SAFETY: a catalogue look-up in the caller's transaction.
+    return unsafe { pg_sys::pg_class_ownercheck(relation, role) };
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
     // SAFETY: a catalogue look-up in the caller's transaction.
     unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        return pg_sys::pg_class_ownercheck(relation, role);
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, role)
     }
 }
@@ -104,13 +116,12 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
 /// Makes PostgreSQL reject undefined settings with this prefix. Version 14 only warns, and only
 /// about those that were set before this call.
 pub fn reserve_settings(prefix: &CStr) {
+    #[cfg(feature = "pg14")]
+    use pg_sys::EmitWarningsOnPlaceholders as reserve;
+    #[cfg(not(feature = "pg14"))]
+    use pg_sys::MarkGUCPrefixReserved as reserve;
     // SAFETY: `prefix` ends with NUL, and PostgreSQL copies it.
-    unsafe {
-        #[cfg(feature = "pg14")]
-        pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
-        #[cfg(not(feature = "pg14"))]
-        pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
-    }
+    unsafe { reserve(prefix.as_ptr()) };
 }
 
 /// From version 17 on, restricts search_path to PostgreSQL's own schemas until the current GUC nest
@@ -129,11 +140,14 @@ pub unsafe fn restrict_search_path() {
 /// Sleeps as the cost-based vacuum delay requires, and handles interrupts. The caller must not
 /// hold a buffer lock.
 pub fn vacuum_delay_point() {
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
     // SAFETY: callers hold no buffer lock.
     unsafe {
-        #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::vacuum_delay_point(false);
-        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    }
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    // SAFETY: callers hold no buffer lock.
+    unsafe {
         pg_sys::vacuum_delay_point();
     }
 }
@@ -146,11 +160,9 @@ const SEGMENT: u64 = 1 << 30;
 /// # Safety
 /// `file` is an open BufFile.
 pub unsafe fn seek_temporary_file(file: *mut pg_sys::BufFile, at: u64) -> bool {
+    let (segment, offset) = ((at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t);
     // SAFETY: the caller keeps `file` open.
-    unsafe {
-        pg_sys::BufFileSeek(file, (at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t, SEEK_SET)
-            == 0
-    }
+    unsafe { pg_sys::BufFileSeek(file, segment, offset, SEEK_SET) == 0 }
 }
 
 const SEEK_SET: i32 = 0;
@@ -166,25 +178,9 @@ pub unsafe fn read_recent_buffer(
     block: u32,
     buffer: pg_sys::Buffer,
 ) -> bool {
+    let main = pg_sys::ForkNumber::MAIN_FORKNUM;
     // SAFETY: `rel` is open, and ReadRecentBuffer checks whether `buffer` still holds the block.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        let file = (*rel).rd_node;
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        let file = (*rel).rd_locator;
-        pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
-    }
-}
-
-/// The set of shared files, in the type that the file functions take.
-#[cfg(feature = "pg14")]
-type FileSet = pg_sys::SharedFileSet;
-#[cfg(not(feature = "pg14"))]
-type FileSet = pg_sys::FileSet;
-
-fn file_set(set: *mut pg_sys::SharedFileSet) -> *mut FileSet {
-    // From version 15 on, a SharedFileSet begins with a FileSet.
-    set.cast()
+    unsafe { pg_sys::ReadRecentBuffer(file_of(rel), main, block, buffer) }
 }
 
 /// Creates a temporary file that the other processes of the set can open by its name.
@@ -195,13 +191,13 @@ pub unsafe fn create_shared_file(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
 ) -> *mut pg_sys::BufFile {
-    // SAFETY: this process is attached to the set, and the name ends with NUL.
-    unsafe {
-        #[cfg(feature = "pg14")]
-        return pg_sys::BufFileCreateShared(file_set(set), name.as_ptr());
-        #[cfg(not(feature = "pg14"))]
-        pg_sys::BufFileCreateFileSet(file_set(set), name.as_ptr())
-    }
+    #[cfg(not(feature = "pg14"))]
+    use pg_sys::BufFileCreateFileSet as create;
+    #[cfg(feature = "pg14")]
+    use pg_sys::BufFileCreateShared as create;
+    // SAFETY: this process is attached to the set. From version 15 on, a SharedFileSet begins with
+    // the FileSet that the function takes.
+    unsafe { create(set.cast(), name.as_ptr()) }
 }
 
 /// Opens a file made by [`create_shared_file`] for reading.
@@ -212,12 +208,15 @@ pub unsafe fn open_shared_file(
     set: *mut pg_sys::SharedFileSet,
     name: &CStr,
 ) -> *mut pg_sys::BufFile {
-    // SAFETY: this process is attached to the set, and the name ends with NUL. Mode 0 is O_RDONLY.
+    /// `O_RDONLY`.
+    const MODE: i32 = 0;
+    #[cfg(feature = "pg14")]
+    // SAFETY: this process is attached to the set.
+    return unsafe { pg_sys::BufFileOpenShared(set, name.as_ptr(), MODE) };
+    #[cfg(not(feature = "pg14"))]
+    // SAFETY: this process is attached to the set, which begins with a FileSet.
     unsafe {
-        #[cfg(feature = "pg14")]
-        return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr(), 0);
-        #[cfg(not(feature = "pg14"))]
-        pg_sys::BufFileOpenFileSet(file_set(set), name.as_ptr(), 0, false)
+        pg_sys::BufFileOpenFileSet(set.cast(), name.as_ptr(), MODE, false)
     }
 }
 
@@ -230,30 +229,30 @@ pub unsafe fn index_build_workers(
     index: pg_sys::Relation,
     info: *mut pg_sys::IndexInfo,
 ) -> i32 {
-    // SAFETY: both relations are open, and `info` is the build's IndexInfo.
-    unsafe {
-        // From version 17 on, PostgreSQL calls the planner itself if amcanbuildparallel is set.
-        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
-        {
-            (*info).ii_ParallelWorkers =
-                pg_sys::plan_create_index_workers((*heap).rd_id, (*index).rd_id);
-        }
-        let _ = (heap, index);
-        (*info).ii_ParallelWorkers
+    // SAFETY: `info` is the build's IndexInfo.
+    let info = unsafe { &mut *info };
+    // From version 17 on, PostgreSQL calls the planner itself if amcanbuildparallel is set.
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    {
+        // SAFETY: both relations are open.
+        let (table, index) = unsafe { ((*heap).rd_id, (*index).rd_id) };
+        // SAFETY: the OIDs are those of an open table and its index.
+        info.ii_ParallelWorkers = unsafe { pg_sys::plan_create_index_workers(table, index) };
     }
+    let _ = (heap, index);
+    info.ii_ParallelWorkers
 }
 
 /// The status entry of backend number `entry`, counted from 1; null if there is none.
 pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    use pg_sys::pgstat_fetch_stat_local_beentry as fetch;
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    use pg_sys::pgstat_get_local_beentry_by_index as fetch;
     // SAFETY: PostgreSQL checks the number and returns an entry of this backend's local copy, or
     // null.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        let local = pg_sys::pgstat_fetch_stat_local_beentry(entry);
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        let local = pg_sys::pgstat_get_local_beentry_by_index(entry);
-        if local.is_null() { std::ptr::null() } else { &raw const (*local).backendStatus }
-    }
+    let local = unsafe { fetch(entry).as_ref() };
+    local.map_or(std::ptr::null(), |local| &raw const local.backendStatus)
 }
 
 /// Begins an index scan with `conditions` scan keys and no ordering operators.
@@ -266,15 +265,21 @@ pub unsafe fn begin_index_scan(
     snapshot: pg_sys::Snapshot,
     conditions: i32,
 ) -> pg_sys::IndexScanDesc {
+    #[cfg(feature = "pg18")]
+    let counts = std::ptr::null_mut();
+    #[cfg(feature = "pg18")]
+    // SAFETY: the relations are open, and the snapshot is registered.
+    return unsafe { pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0) };
+    #[cfg(feature = "pg19")]
+    let (counts, flags) = (std::ptr::null_mut(), NO_FLAGS);
+    #[cfg(feature = "pg19")]
+    // SAFETY: the relations are open, and the snapshot is registered.
+    return unsafe {
+        pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0, flags)
+    };
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     // SAFETY: the relations are open, and the snapshot is registered.
     unsafe {
-        #[cfg(any(feature = "pg18", feature = "pg19"))]
-        let counts = std::ptr::null_mut();
-        #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0);
-        #[cfg(feature = "pg19")]
-        return pg_sys::index_beginscan(table, index, snapshot, counts, conditions, 0, NO_FLAGS);
-        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
     }
 }
@@ -290,13 +295,12 @@ pub unsafe fn analyze_and_rewrite(
 ) -> *mut pg_sys::List {
     let (types, count) = (types.as_mut_ptr(), types.len() as i32);
     let none = std::ptr::null_mut();
+    #[cfg(feature = "pg14")]
+    use pg_sys::pg_analyze_and_rewrite as analyze;
+    #[cfg(not(feature = "pg14"))]
+    use pg_sys::pg_analyze_and_rewrite_fixedparams as analyze;
     // SAFETY: `statement` was parsed from `source`; `types` holds `count` OIDs.
-    unsafe {
-        #[cfg(feature = "pg14")]
-        return pg_sys::pg_analyze_and_rewrite(statement, source.as_ptr(), types, count, none);
-        #[cfg(not(feature = "pg14"))]
-        pg_sys::pg_analyze_and_rewrite_fixedparams(statement, source.as_ptr(), types, count, none)
-    }
+    unsafe { analyze(statement, source.as_ptr(), types, count, none) }
 }
 
 /// Sets the role whose privileges are checked on the tables of a query, instead of the current
@@ -305,17 +309,15 @@ pub unsafe fn analyze_and_rewrite(
 /// # Safety
 /// `query` is a valid query tree that has been analysed and not yet planned.
 pub unsafe fn check_as(query: *mut pg_sys::Query, role: pg_sys::Oid) {
-    // SAFETY: the query is valid, and its lists hold nodes of these types.
-    unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        for entry in PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr() {
-            (*entry).checkAsUser = role;
-        }
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        for rights in PgList::<pg_sys::RTEPermissionInfo>::from_pg((*query).rteperminfos).iter_ptr()
-        {
-            (*rights).checkAsUser = role;
-        }
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    // SAFETY: the query is valid, and its list holds nodes of this type.
+    let all = unsafe { PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable) };
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    // SAFETY: the query is valid, and its list holds nodes of this type.
+    let all = unsafe { PgList::<pg_sys::RTEPermissionInfo>::from_pg((*query).rteperminfos) };
+    for one in all.iter_ptr() {
+        // SAFETY: the node is the query's.
+        unsafe { (*one).checkAsUser = role };
     }
 }
 
@@ -332,11 +334,12 @@ pub unsafe fn begin_scan(
     snapshot: pg_sys::Snapshot,
 ) -> pg_sys::TableScanDesc {
     let keys = std::ptr::null_mut();
+    #[cfg(feature = "pg19")]
+    // SAFETY: the table is open, and the snapshot is valid.
+    return unsafe { pg_sys::table_beginscan(table, snapshot, 0, keys, NO_FLAGS) };
+    #[cfg(not(feature = "pg19"))]
     // SAFETY: the table is open, and the snapshot is valid.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::table_beginscan(table, snapshot, 0, keys, NO_FLAGS);
-        #[cfg(not(feature = "pg19"))]
         pg_sys::table_beginscan(table, snapshot, 0, keys)
     }
 }
@@ -349,11 +352,12 @@ pub unsafe fn begin_parallel_scan(
     table: pg_sys::Relation,
     shared: pg_sys::ParallelTableScanDesc,
 ) -> pg_sys::TableScanDesc {
+    #[cfg(feature = "pg19")]
+    // SAFETY: the table is open, and `shared` describes a scan of it.
+    return unsafe { pg_sys::table_beginscan_parallel(table, shared, NO_FLAGS) };
+    #[cfg(not(feature = "pg19"))]
     // SAFETY: the table is open, and `shared` describes a scan of it.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::table_beginscan_parallel(table, shared, NO_FLAGS);
-        #[cfg(not(feature = "pg19"))]
         pg_sys::table_beginscan_parallel(table, shared)
     }
 }
@@ -363,11 +367,12 @@ pub unsafe fn begin_parallel_scan(
 /// # Safety
 /// The table stays open until the fetch ends.
 pub unsafe fn begin_fetch(table: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
+    #[cfg(feature = "pg19")]
+    // SAFETY: the caller keeps the table open.
+    return unsafe { pg_sys::table_index_fetch_begin(table, NO_FLAGS) };
+    #[cfg(not(feature = "pg19"))]
     // SAFETY: the caller keeps the table open.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::table_index_fetch_begin(table, NO_FLAGS);
-        #[cfg(not(feature = "pg19"))]
         pg_sys::table_index_fetch_begin(table)
     }
 }
@@ -400,34 +405,31 @@ type Begins = unsafe extern "C-unwind" fn(*mut c_void);
 /// initialises a segment of that size.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub unsafe fn named_segment(name: &CStr, bytes: usize, begins: Begins) -> *mut c_void {
-    let (name, mut found) = (name.as_ptr(), false);
+    let (name, begins, mut found) = (name.as_ptr(), Some(begins), false);
+    #[cfg(feature = "pg19")]
+    let argument = std::ptr::null_mut();
+    #[cfg(feature = "pg19")]
+    // SAFETY: every call with this name has the same size and initialiser.
+    return unsafe { pg_sys::GetNamedDSMSegment(name, bytes, begins, &mut found, argument) };
+    #[cfg(not(feature = "pg19"))]
     // SAFETY: every call with this name has the same size and initialiser.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::GetNamedDSMSegment(
-            name,
-            bytes,
-            Some(begins),
-            &mut found,
-            std::ptr::null_mut(),
-        );
-        #[cfg(not(feature = "pg19"))]
-        pg_sys::GetNamedDSMSegment(name, bytes, Some(begins), &mut found)
+        pg_sys::GetNamedDSMSegment(name, bytes, begins, &mut found)
     }
 }
 
 /// Allocates an LWLock tranche id.
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 pub fn new_tranche(name: &'static CStr) -> i32 {
+    #[cfg(feature = "pg19")]
     // SAFETY: the name is static.
+    return unsafe { pg_sys::LWLockNewTrancheId(name.as_ptr()) };
+    #[cfg(not(feature = "pg19"))]
+    let _ = name;
+    #[cfg(not(feature = "pg19"))]
+    // SAFETY: counts the ids up in shared memory.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::LWLockNewTrancheId(name.as_ptr());
-        #[cfg(not(feature = "pg19"))]
-        {
-            let _ = name;
-            pg_sys::LWLockNewTrancheId()
-        }
+        pg_sys::LWLockNewTrancheId()
     }
 }
 
@@ -453,12 +455,16 @@ pub unsafe fn plan_query(
     text: &CStr,
     values: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
+    let text = text.as_ptr();
+    #[cfg(feature = "pg19")]
+    let state = std::ptr::null_mut();
+    #[cfg(feature = "pg19")]
+    // SAFETY: `query` is a rewritten query, and `text` is its source.
+    return unsafe { pg_sys::pg_plan_query(query, text, 0, values, state) };
+    #[cfg(not(feature = "pg19"))]
     // SAFETY: `query` is a rewritten query, and `text` is its source.
     unsafe {
-        #[cfg(feature = "pg19")]
-        return pg_sys::pg_plan_query(query, text.as_ptr(), 0, values, std::ptr::null_mut());
-        #[cfg(not(feature = "pg19"))]
-        pg_sys::pg_plan_query(query, text.as_ptr(), 0, values)
+        pg_sys::pg_plan_query(query, text, 0, values)
     }
 }
 
@@ -476,11 +482,14 @@ pub fn page_lsn(lsn: pg_sys::XLogRecPtr) -> pg_sys::PageXLogRecPtr {
 /// `ExecutorStart` was called for it.
 pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
     let forward = pg_sys::ScanDirection::ForwardScanDirection;
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
     // SAFETY: the caller has called `ExecutorStart` for this query.
     unsafe {
-        #[cfg(any(feature = "pg18", feature = "pg19"))]
         pg_sys::ExecutorRun(query, forward, 0);
-        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    }
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    // SAFETY: the caller has called `ExecutorStart` for this query.
+    unsafe {
         pg_sys::ExecutorRun(query, forward, 0, true);
     }
 }
@@ -514,10 +523,8 @@ pub unsafe fn expect_recent_snapshot(
 pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
     // SAFETY: `desc` is an index scan in progress; its counters are null or the executor's.
-    unsafe {
-        if let Some(counters) = (*desc).instrument.as_mut() {
-            counters.nsearches += 1;
-        }
+    if let Some(counters) = unsafe { (*desc).instrument.as_mut() } {
+        counters.nsearches += 1;
     }
     #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     let _ = desc;
@@ -544,15 +551,17 @@ pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
 /// A transaction is in progress: this reads a catalogue.
 pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
     let right = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: reads this backend's current user.
+    let role = unsafe { pg_sys::GetUserId() };
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
     // SAFETY: a catalogue look-up in the caller's transaction.
-    unsafe {
-        let role = pg_sys::GetUserId();
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        let answer = pg_sys::pg_proc_aclcheck(function, role, right);
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        let answer = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, role, right);
-        answer == pg_sys::AclResult::ACLCHECK_OK
-    }
+    let answer = unsafe { pg_sys::pg_proc_aclcheck(function, role, right) };
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    let class = pg_sys::ProcedureRelationId;
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    // SAFETY: a catalogue look-up in the caller's transaction.
+    let answer = unsafe { pg_sys::object_aclcheck(class, function, role, right) };
+    answer == pg_sys::AclResult::ACLCHECK_OK
 }
 
 /// The attribute number `column` of a descriptor, counted from 0.
@@ -563,11 +572,12 @@ pub unsafe fn attribute(
     descriptor: pg_sys::TupleDesc,
     column: usize,
 ) -> *const pg_sys::FormData_pg_attribute {
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
+    // SAFETY: the descriptor has more than `column` columns.
+    return unsafe { pg_sys::TupleDescAttr(descriptor, column as i32) };
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     // SAFETY: the descriptor has more than `column` columns.
     unsafe {
-        #[cfg(any(feature = "pg18", feature = "pg19"))]
-        return pg_sys::TupleDescAttr(descriptor, column as i32);
-        #[cfg(not(any(feature = "pg18", feature = "pg19")))]
         (*descriptor).attrs.as_ptr().add(column)
     }
 }
@@ -577,41 +587,43 @@ pub unsafe fn attribute(
 /// # Safety
 /// `root` is the planner's, and `array` is an expression of its query.
 pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     // SAFETY: `root` is valid, and `array` is an expression of its query.
-    unsafe {
-        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
-        return pg_sys::estimate_array_length(root, array);
-        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
-        {
-            let _ = root;
-            f64::from(pg_sys::estimate_array_length(array))
-        }
-    }
+    return unsafe { pg_sys::estimate_array_length(root, array) };
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    let _ = root;
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    // SAFETY: `array` is an expression of the query.
+    f64::from(unsafe { pg_sys::estimate_array_length(array) })
 }
 
 /// The id of the first other transaction that holds a lock in conflict with `mode`, if it has one.
 /// Prepared transactions count.
 pub fn holder_of(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE) -> Option<pg_sys::TransactionId> {
-    // SAFETY: GetLockConflicts returns an array that ends with an invalid entry. If the process of
-    // an entry has exited meanwhile, its number yields null or a PGPROC without a transaction id.
-    unsafe {
-        let mut count = 0;
+    let (mut count, mut has_more) = (0, false);
+    // SAFETY: GetLockConflicts returns an array of `count` members.
+    let holder = unsafe {
         let holders = pg_sys::GetLockConflicts(tag, mode, &mut count);
-        let holder = (count > 0).then(|| *holders)?;
-        // A prepared transaction keeps the virtual id of the session that prepared it.
-        let mut has_more = false;
-        let prepared = TwoPhaseGetXidByVirtualXID(holder, &mut has_more);
-        if prepared != pg_sys::InvalidTransactionId {
-            return Some(prepared);
-        }
-        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
-        let process =
-            (holder.procNumber >= 0).then(|| pg_sys::ProcNumberGetProc(holder.procNumber));
-        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
-        let process = (holder.backendId > 0).then(|| BackendIdGetProc(holder.backendId));
-        let transaction = process?.as_ref()?.xid;
-        (transaction != pg_sys::InvalidTransactionId).then_some(transaction)
+        (count > 0).then(|| *holders)?
+    };
+    // A prepared transaction keeps the virtual id of the session that prepared it.
+    // SAFETY: searches shared memory under a lock of its own.
+    let prepared = unsafe { TwoPhaseGetXidByVirtualXID(holder, &mut has_more) };
+    if prepared != pg_sys::InvalidTransactionId {
+        return Some(prepared);
     }
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    use self::BackendIdGetProc as process_of;
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    use pg_sys::ProcNumberGetProc as process_of;
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    let number = Some(holder.procNumber).filter(|&number| number >= 0)?;
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    let number = Some(holder.backendId).filter(|&number| number > 0)?;
+    // SAFETY: if the process has exited meanwhile, its number yields null or a PGPROC without a
+    // transaction id.
+    let transaction = unsafe { process_of(number).as_ref() }?.xid;
+    (transaction != pg_sys::InvalidTransactionId).then_some(transaction)
 }
 
 unsafe extern "C-unwind" {
@@ -640,16 +652,14 @@ pub enum Sent {
 /// # Safety
 /// The queue is attached, and this process is its sender.
 pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8], waits: bool) -> Sent {
+    let (bytes, data) = (message.len(), message.as_ptr().cast());
+    #[cfg(feature = "pg14")]
     // SAFETY: this process is the sender of the attached queue.
-    let result = unsafe {
-        let (bytes, data) = (message.len(), message.as_ptr().cast());
-        #[cfg(feature = "pg14")]
-        let result = pg_sys::shm_mq_send(queue, bytes, data, !waits);
-        // From version 15 on, a send wakes the receiver at once only if the last argument is true.
-        #[cfg(not(feature = "pg14"))]
-        let result = pg_sys::shm_mq_send(queue, bytes, data, !waits, true);
-        result
-    };
+    let result = unsafe { pg_sys::shm_mq_send(queue, bytes, data, !waits) };
+    // From version 15 on, a send wakes the receiver at once only if the last argument is true.
+    #[cfg(not(feature = "pg14"))]
+    // SAFETY: this process is the sender of the attached queue.
+    let result = unsafe { pg_sys::shm_mq_send(queue, bytes, data, !waits, true) };
     match result {
         pg_sys::shm_mq_result::SHM_MQ_SUCCESS => Sent::All,
         pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => Sent::NotNow,
@@ -664,13 +674,11 @@ pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8], waits: boo
 /// next call for the same queue.
 pub unsafe fn receive<'a>(queue: *mut pg_sys::shm_mq_handle) -> Option<&'a [u8]> {
     let (mut bytes, mut data) = (0, std::ptr::null_mut());
-    // SAFETY: this process is the receiver of the attached queue. On success, `data` points to that
-    // many bytes.
-    unsafe {
-        let result = pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, false);
-        (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS)
-            .then(|| std::slice::from_raw_parts(data.cast(), bytes))
-    }
+    // SAFETY: this process is the receiver of the attached queue.
+    let result = unsafe { pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, false) };
+    // SAFETY: on success, `data` points to that many bytes.
+    let message = || unsafe { std::slice::from_raw_parts(data.cast(), bytes) };
+    (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS).then(message)
 }
 
 /// The question to the heap which rows of an index leaf are dead. All rows are checked. From
