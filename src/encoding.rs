@@ -27,20 +27,14 @@ pub unsafe fn from_server(bytes: &[u8]) -> Result<&str, Utf8Error> {
     if is(pg_sys::pg_enc::PG_UTF8) {
         return utf8(bytes);
     }
-    // SAFETY: pg_server_to_any reads that many bytes. It returns a palloc'd copy that ends with
-    // NUL, or its argument if there is nothing to convert.
-    unsafe {
-        let converted = pg_sys::pg_server_to_any(
-            bytes.as_ptr().cast(),
-            bytes.len() as i32,
-            pg_sys::pg_enc::PG_UTF8 as i32,
-        );
-        if converted.cast_const().cast() == bytes.as_ptr() {
-            std::str::from_utf8(bytes)
-        } else {
-            CStr::from_ptr(converted).to_str()
-        }
+    let (start, length) = (bytes.as_ptr(), bytes.len() as i32);
+    // SAFETY: reads that many bytes.
+    let converted = unsafe { pg_sys::pg_server_to_any(start.cast(), length, UTF8) };
+    if converted.cast_const().cast() == start {
+        return std::str::from_utf8(bytes);
     }
+    // SAFETY: it is a palloc'd copy that ends with NUL, since it is not the argument.
+    unsafe { CStr::from_ptr(converted) }.to_str()
 }
 
 /// As [`std::str::from_utf8`], but several times as fast on text beyond ASCII.
@@ -54,11 +48,10 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() || converts_nothing() {
         return Cow::Borrowed(text.as_bytes());
     }
-    // SAFETY: reads a setting of this backend and, in a transaction, a catalogue.
-    let (database, conversion) = unsafe {
-        let database = pg_sys::GetDatabaseEncoding();
-        (database, pg_sys::FindDefaultConversionProc(UTF8, database))
-    };
+    // SAFETY: reads a setting of this backend.
+    let database = unsafe { pg_sys::GetDatabaseEncoding() };
+    // SAFETY: in a transaction, reads a catalogue.
+    let conversion = unsafe { pg_sys::FindDefaultConversionProc(UTF8, database) };
     if conversion == pg_sys::InvalidOid {
         return to_server(text);
     }
@@ -73,27 +66,21 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
         let most = if slowly > 0 { first.len_utf8() } else { MOST };
         let end = (0..=most.min(rest.len())).rev().find(|&end| rest.is_char_boundary(end));
         let piece = &rest[..end.unwrap_or(rest.len())];
+        let (from, bytes) = (piece.as_ptr().cast_mut(), piece.len() as i32);
+        let (to, most) = (room.as_mut_ptr(), room.len() as i32);
         // SAFETY: reads `piece.len()` bytes of the piece and writes at most `room.len()` bytes,
         // ending with NUL. It returns the number of bytes converted: it stops before the first
         // character that the encoding lacks.
         let mut converted = unsafe {
             pg_sys::pg_do_encoding_conversion_buf(
-                conversion,
-                UTF8,
-                database,
-                piece.as_ptr().cast_mut(),
-                piece.len() as i32,
-                room.as_mut_ptr(),
-                room.len() as i32,
-                true,
+                conversion, UTF8, database, from, bytes, to, most, true,
             )
         } as usize;
         let mut written = CStr::from_bytes_until_nul(&room).map_or(&[][..], CStr::to_bytes);
         // PostgreSQL's conversion to EUC_TW can produce characters that its EUC_TW check rejects.
+        let (start, length) = (written.as_ptr().cast(), written.len() as i32);
         // SAFETY: reads that many bytes of `written`.
-        let valid = unsafe {
-            pg_sys::pg_encoding_verifymbstr(database, written.as_ptr().cast(), written.len() as i32)
-        } as usize;
+        let valid = unsafe { pg_sys::pg_encoding_verifymbstr(database, start, length) } as usize;
         if valid < written.len() {
             if slowly == 0 {
                 slowly = piece.len();
@@ -130,17 +117,12 @@ pub fn to_server(text: &str) -> Cow<'_, [u8]> {
     if is(pg_sys::pg_enc::PG_UTF8) {
         return Cow::Borrowed(text.as_bytes());
     }
-    // SAFETY: as in `from_server`. pg_any_to_server also validates the result.
-    unsafe {
-        let converted = pg_sys::pg_any_to_server(
-            text.as_ptr().cast(),
-            text.len() as i32,
-            pg_sys::pg_enc::PG_UTF8 as i32,
-        );
-        if converted.cast_const().cast() == text.as_ptr() {
-            Cow::Borrowed(text.as_bytes())
-        } else {
-            Cow::Owned(CStr::from_ptr(converted).to_bytes().to_vec())
-        }
+    let (start, length) = (text.as_ptr(), text.len() as i32);
+    // SAFETY: reads that many bytes. It also validates the result.
+    let converted = unsafe { pg_sys::pg_any_to_server(start.cast(), length, UTF8) };
+    if converted.cast_const().cast() == start {
+        return Cow::Borrowed(text.as_bytes());
     }
+    // SAFETY: it is a palloc'd copy that ends with NUL, since it is not the argument.
+    Cow::Owned(unsafe { CStr::from_ptr(converted) }.to_bytes().to_vec())
 }

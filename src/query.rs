@@ -94,47 +94,54 @@ fn each_row(
 ) -> Vec<pg_sys::Oid> {
     const BATCH: std::ffi::c_long = 100;
     let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
-    // SAFETY: the calls are in the order that PostgreSQL documents for SPI cursors. An ERROR
-    // unwinds through here, and the abort of the (sub)transaction then closes the portal and SPI.
-    unsafe {
-        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
-            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
-        }
-        let plan = pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut());
-        if plan.is_null() || !pg_sys::SPI_is_cursor_plan(plan) {
-            raise_unfit(query, "it is not one query that returns rows", columns);
-        }
-        let portal = pg_sys::SPI_cursor_open(
-            std::ptr::null(),
-            plan,
-            std::ptr::null_mut(),
-            std::ptr::null(),
-            is_read_only,
-        );
-        let types = check_columns(query, (*portal).tupDesc, columns);
-        // Holds what detoasting and conversion allocate for one row; reset after each row.
-        let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");
-        loop {
+    let (none, no_text) = (std::ptr::null_mut(), std::ptr::null());
+    // The calls are in the order that PostgreSQL documents for SPI cursors. An ERROR unwinds
+    // through here, and the abort of the (sub)transaction then closes the portal and SPI.
+    // SAFETY: begins a use of SPI, which ends below.
+    if unsafe { pg_sys::SPI_connect() } != pg_sys::SPI_OK_CONNECT as i32 {
+        raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
+    }
+    // SAFETY: SPI is connected, and the source ends with NUL.
+    let plan = unsafe { pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut()) };
+    // SAFETY: the plan is one of SPI's.
+    if plan.is_null() || !unsafe { pg_sys::SPI_is_cursor_plan(plan) } {
+        raise_unfit(query, "it is not one query that returns rows", columns);
+    }
+    // SAFETY: the plan has no parameters.
+    let portal = unsafe { pg_sys::SPI_cursor_open(no_text, plan, none, no_text, is_read_only) };
+    // SAFETY: the portal is open, and its descriptor null or valid.
+    let types = unsafe { check_columns(query, (*portal).tupDesc, columns) };
+    // Holds what detoasting and conversion allocate for one row; reset after each row.
+    let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");
+    loop {
+        // SAFETY: the portal is open. A table of rows has as many as SPI says.
+        let (table, descriptor, rows) = unsafe {
             pg_sys::SPI_cursor_fetch(portal, true, BATCH);
-            let table = pg_sys::SPI_tuptable;
-            let count = pg_sys::SPI_processed as usize;
+            let (table, count) = (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize);
             if count == 0 || table.is_null() {
                 break;
             }
-            for &tuple in std::slice::from_raw_parts((*table).vals, count) {
-                let row = Row { tuple, descriptor: (*table).tupdesc, types: &types };
-                scratch.switch_to(|_| sink(&row));
-                scratch.reset();
-                pgrx::check_for_interrupts!();
-            }
-            pg_sys::SPI_freetuptable(table);
+            (table, (*table).tupdesc, std::slice::from_raw_parts((*table).vals, count))
+        };
+        for &tuple in rows {
+            let row = Row { tuple, descriptor, types: &types };
+            // SAFETY: nothing of a row's outlives the reset: `sink` gets references to it only.
+            unsafe { scratch.switch_to(|_| sink(&row)) };
+            // SAFETY: `sink` has returned, and keeps no reference to the row.
+            unsafe { scratch.reset() };
+            pgrx::check_for_interrupts!();
         }
-        // A child of SPI's context, so it must be deleted before SPI_finish deletes that.
-        drop(scratch);
+        // SAFETY: the rows are not used any more.
+        unsafe { pg_sys::SPI_freetuptable(table) };
+    }
+    // A child of SPI's context, so it must be deleted before SPI_finish deletes that.
+    drop(scratch);
+    // SAFETY: the portal is open, and nothing of it or of SPI is used any more.
+    unsafe {
         pg_sys::SPI_cursor_close(portal);
         pg_sys::SPI_finish();
-        types
     }
+    types
 }
 
 /// Checks the query's columns and returns their types.

@@ -9,24 +9,29 @@ pub fn keep<'a, K, T>(
     serves: impl FnOnce(&K) -> bool,
     make: impl FnOnce() -> (K, T),
 ) -> &'a mut T {
-    // SAFETY: PostgreSQL passes a valid call. Only this module uses fn_extra, which points into
-    // fn_mcxt and so outlives the call. There is only one reference: a function does not call
-    // itself.
-    unsafe {
-        let flinfo = (*fcinfo).flinfo;
-        if flinfo.is_null() {
-            let mut context = PgMemoryContexts::CurrentMemoryContext;
-            return &mut (*context.leak_and_drop_on_delete(make())).1;
-        }
-        let mut site = (*flinfo).fn_extra as *mut (K, T);
-        if site.is_null() {
-            site = PgMemoryContexts::For((*flinfo).fn_mcxt).leak_and_drop_on_delete(make());
-            (*flinfo).fn_extra = site.cast();
-        } else if !serves(&(*site).0) {
-            *site = make();
-        }
-        &mut (*site).1
+    // SAFETY: PostgreSQL passes a valid call.
+    let flinfo = unsafe { (*fcinfo).flinfo };
+    if flinfo.is_null() {
+        let made = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(make());
+        // SAFETY: the context keeps it, and nobody else has it.
+        return unsafe { &mut (*made).1 };
     }
+    // SAFETY: the call's function is described, with the context that keeps fn_extra.
+    let (mut site, context) = unsafe { ((*flinfo).fn_extra.cast::<(K, T)>(), (*flinfo).fn_mcxt) };
+    // SAFETY: only this module uses fn_extra, which points into fn_mcxt and so outlives the call.
+    let serves = |site: *mut (K, T)| serves(unsafe { &(*site).0 });
+    if site.is_null() {
+        site = PgMemoryContexts::For(context).leak_and_drop_on_delete(make());
+        // SAFETY: the call's function is described.
+        unsafe { (*flinfo).fn_extra = site.cast() };
+    } else if !serves(site) {
+        let made = make();
+        // SAFETY: the call site's data is of these types, and nobody refers to it now.
+        unsafe { *site = made };
+    }
+    // SAFETY: the data is of these types. There is only one reference: a function does not call
+    // itself.
+    unsafe { &mut (*site).1 }
 }
 
 /// As [`keep`], but from the second call on; the first call makes nothing. PostgreSQL calls some
@@ -38,18 +43,15 @@ pub fn keep_later<'a, K, T>(
 ) -> Option<&'a mut T> {
     static CALLED: u8 = 0;
     let called: *mut std::ffi::c_void = (&raw const CALLED).cast_mut().cast();
-    // SAFETY: as in `keep`. The mark is only compared; palloc never returns its address.
-    unsafe {
-        let flinfo = (*fcinfo).flinfo;
-        if flinfo.is_null() || (*flinfo).fn_extra.is_null() {
-            if !flinfo.is_null() {
-                (*flinfo).fn_extra = called;
-            }
-            return None;
-        }
-        if (*flinfo).fn_extra == called {
-            (*flinfo).fn_extra = std::ptr::null_mut();
-        }
+    // The mark is only compared; palloc never returns its address.
+    // SAFETY: PostgreSQL passes a valid call. Nobody else uses the description meanwhile.
+    let flinfo = unsafe { (*fcinfo).flinfo.as_mut() }?;
+    if flinfo.fn_extra.is_null() {
+        flinfo.fn_extra = called;
+        return None;
+    }
+    if flinfo.fn_extra == called {
+        flinfo.fn_extra = std::ptr::null_mut();
     }
     Some(keep(fcinfo, serves, make))
 }

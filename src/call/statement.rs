@@ -50,16 +50,12 @@ impl StatementId {
     /// # Safety
     /// The statement is running. `then` may also be called while the process exits.
     pub unsafe fn at_end(self, then: unsafe extern "C-unwind" fn(*mut c_void)) {
+        let (func, arg, next) = (Some(then), self.0.cast(), std::ptr::null_mut());
+        let callback = pg_sys::MemoryContextCallback { func, arg, next };
         // SAFETY: the callback's record is allocated in the context that it is registered with.
         unsafe {
-            let bytes = size_of::<pg_sys::MemoryContextCallback>();
-            let record =
-                pg_sys::MemoryContextAlloc(self.0, bytes).cast::<pg_sys::MemoryContextCallback>();
-            record.write(pg_sys::MemoryContextCallback {
-                func: Some(then),
-                arg: self.0.cast(),
-                next: std::ptr::null_mut(),
-            });
+            let record = pg_sys::MemoryContextAlloc(self.0, size_of_val(&callback)).cast();
+            std::ptr::write(record, callback);
             pg_sys::MemoryContextRegisterResetCallback(self.0, record);
         }
     }
