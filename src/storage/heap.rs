@@ -13,24 +13,22 @@ use crate::types::tid;
 /// # Safety
 /// The table is open and has the TID's page.
 pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::HeapTupleHeaderData> {
-    // SAFETY: `table` is open and has the page, which is pinned and locked while it is read. The
-    // offset is checked.
+    // SAFETY: `table` is open.
+    if !unsafe { is_heap(table) } {
+        return None;
+    }
+    let (number, offset) = tid::parts(tid);
+    // SAFETY: `table` is open and has the page.
+    let buffer = unsafe { pg_sys::ReadBuffer(table, number) };
+    // SAFETY: the page is pinned, and locked while it is read. The offset is checked.
     unsafe {
-        if !is_heap(table) {
-            return None;
-        }
-        let (number, offset) = tid::parts(tid);
-        let buffer = pg_sys::ReadBuffer(table, number);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as _);
         let page = pg_sys::BufferGetPage(buffer);
-        let mut header = None;
-        if offset >= 1 && offset <= pg_sys::PageGetMaxOffsetNumber(page) {
-            let item = pg_sys::PageGetItemId(page, offset);
-            if (*item).lp_flags() == pg_sys::LP_NORMAL {
-                let row = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
-                header = Some(row.read_unaligned());
-            }
-        }
+        let is_there = offset >= 1 && offset <= pg_sys::PageGetMaxOffsetNumber(page);
+        let item = is_there.then(|| pg_sys::PageGetItemId(page, offset));
+        let item = item.filter(|&item| (*item).lp_flags() == pg_sys::LP_NORMAL);
+        let row = item.map(|item| pg_sys::PageGetItem(page, item));
+        let header = row.map(|row| row.cast::<pg_sys::HeapTupleHeaderData>().read_unaligned());
         pg_sys::UnlockReleaseBuffer(buffer);
         header
     }

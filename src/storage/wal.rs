@@ -48,11 +48,12 @@ impl Change {
 
     #[allow(clippy::mut_from_ref, reason = "the image is not the locked page")]
     fn register<'a>(&'a self, locked: &'a Exclusive, flags: i32) -> &'a mut PageBytes {
-        // SAFETY: the buffer is exclusively locked. Callers register a page once, so each
-        // registration makes an image of its own, which lives as long as the state.
-        unsafe {
-            &mut *pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags).cast()
-        }
+        // SAFETY: the buffer is exclusively locked.
+        let image =
+            unsafe { pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags) };
+        // SAFETY: callers register a page once, so each registration makes an image of its own,
+        // which lives as long as the state.
+        unsafe { &mut *image.cast() }
     }
 
     /// Installs and logs all pages, which must still be locked.
@@ -124,27 +125,25 @@ fn log_deltas(
     deltas: &mut [[u8; DELTA_BYTES]; MAX_PAGES],
     lengths: &[usize; MAX_PAGES],
 ) {
-    // SAFETY: this is a critical section, all buffers are exclusively locked and marked dirty, and
-    // the deltas outlive the insertion. The record is the one that GenericXLogFinish writes.
-    unsafe {
-        pg_sys::XLogBeginInsert();
-        for (i, (leaf, _)) in leaves.iter().enumerate() {
+    // SAFETY: this is a critical section. The record is the one that GenericXLogFinish writes.
+    unsafe { pg_sys::XLogBeginInsert() };
+    for (i, (leaf, _)) in leaves.iter().enumerate() {
+        // SAFETY: the buffer is exclusively locked and marked dirty, and the deltas outlive the
+        // insertion.
+        unsafe {
             pg_sys::XLogRegisterBuffer(i as u8, leaf.buffer(), pg_sys::REGBUF_STANDARD as u8);
             pg_sys::XLogRegisterBufData(i as u8, deltas[i].as_mut_ptr().cast(), lengths[i] as _);
         }
-        let lsn = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
-        for (leaf, _) in leaves {
-            set_lsn(leaf, lsn);
-        }
     }
-}
-
-/// `PageSetLSN`.
-unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
-    // SAFETY: the page is exclusively locked; pd_lsn is the header's first field.
-    unsafe {
-        let header = pg_sys::BufferGetBlock(locked.buffer()).cast::<pg_sys::PageHeaderData>();
-        (*header).pd_lsn = compat::page_lsn(lsn);
+    // SAFETY: all pages are registered.
+    let lsn = unsafe { pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0) };
+    for (leaf, _) in leaves {
+        // `PageSetLSN`.
+        // SAFETY: the page is exclusively locked, and begins with its header.
+        unsafe {
+            let header = pg_sys::BufferGetBlock(leaf.buffer()).cast::<pg_sys::PageHeaderData>();
+            (*header).pd_lsn = compat::page_lsn(lsn);
+        }
     }
 }
 
