@@ -100,27 +100,20 @@ fn hash_of<K: TreeKey>(key: K) -> u64 {
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
-    // SAFETY: `opened` keeps the index open.
-    let reader = unsafe { RowReader::new(index) };
+    let reader = RowReader::new(index);
     let mut state = HeapCheck { index: index.clone(), reader, rows: Vec::new() };
+    let each: pg_sys::IndexBuildCallback = Some(look_up::<K>);
+    let (heap, rel, place) = (opened.heap, opened.index, (&raw mut state).cast());
     // SAFETY: the relations are open, and functions in expressions run with their owner's
     // privileges meanwhile. The callback gets `state`, which outlives the scan.
     unsafe {
-        let info = pg_sys::BuildIndexInfo(opened.index);
+        let info = pg_sys::BuildIndexInfo(rel);
         // Scan only rows that a new snapshot sees: the entries of a dead row may have been removed
         // already.
         (*info).ii_Concurrent = true;
         (*info).ii_ExclusionOps = std::ptr::null_mut();
-        pg_sys::table_index_build_scan(
-            opened.heap,
-            opened.index,
-            info,
-            true,
-            false,
-            Some(look_up::<K>),
-            (&raw mut state).cast(),
-            std::ptr::null_mut(),
-        );
+        let none = std::ptr::null_mut();
+        pg_sys::table_index_build_scan(heap, rel, info, true, false, each, place, none);
     }
     if index.is_of_postings() {
         state.expect_postings();
@@ -136,25 +129,24 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes a value of each column, and the state that `check_heap` gave it.
-    unsafe {
-        let state = &mut *state.cast::<HeapCheck<K>>();
-        check_for_interrupts();
-        let row = state.reader.read::<K>(values, is_null, tid);
-        if state.index.is_of_postings() {
-            state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
-            reserve(&mut state.rows, 1);
-            state.rows.push(Expected::new(&row));
-            return;
-        }
-        if row.keys().is_empty() {
-            state.expect_row(state.index.null_table(), row.beside.row(K::Fingerprint::ZERO));
-        }
-        for &fingerprint in row.keys() {
-            for block_table in 0..state.index.null_table() {
-                let key = state.index.layout.rotate(fingerprint, u32::from(block_table));
-                state.expect_row(block_table, row.beside.row(key));
-            }
+    // SAFETY: PostgreSQL passes the state that `check_heap` gave it.
+    let state = unsafe { &mut *state.cast::<HeapCheck<K>>() };
+    check_for_interrupts();
+    // SAFETY: PostgreSQL passes a value of each column, and the row's TID.
+    let row = unsafe { state.reader.read::<K>(values, is_null, tid) };
+    if state.index.is_of_postings() {
+        state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
+        reserve(&mut state.rows, 1);
+        state.rows.push(Expected::new(&row));
+        return;
+    }
+    if row.keys().is_empty() {
+        state.expect_row(state.index.null_table(), row.beside.row(K::Fingerprint::ZERO));
+    }
+    for &fingerprint in row.keys() {
+        for block_table in 0..state.index.null_table() {
+            let key = state.index.layout.rotate(fingerprint, u32::from(block_table));
+            state.expect_row(block_table, row.beside.row(key));
         }
     }
 }

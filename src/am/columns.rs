@@ -13,7 +13,7 @@ use simhash_index::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE};
 use simhash_index::meta::SCOPE_COLUMNS;
 use simhash_index::{Meta, TreeKey};
 
-use super::kind::{Searched, key_columns};
+use super::kind::{Searched, code_of};
 use super::scope::{ScopeType, check_collation};
 use crate::error::{raise, shown};
 use crate::storage::IndexRel;
@@ -25,6 +25,32 @@ const NULL: u8 = 1;
 
 /// The most bytes that the values of the included columns may have together.
 const MOST_INCLUDED: usize = 32;
+
+/// The values that PostgreSQL passes for a row, one for each column of the index.
+#[derive(Clone, Copy)]
+pub struct Values<'a> {
+    values: &'a [pg_sys::Datum],
+    is_null: &'a [bool],
+}
+
+impl Values<'_> {
+    /// # Safety
+    /// The arrays have at least this many elements, which do not change while the result is used.
+    pub unsafe fn new(values: *const pg_sys::Datum, is_null: *const bool, columns: usize) -> Self {
+        // SAFETY: the arrays have that many elements.
+        unsafe {
+            Self {
+                values: std::slice::from_raw_parts(values, columns),
+                is_null: std::slice::from_raw_parts(is_null, columns),
+            }
+        }
+    }
+
+    /// The value of a column, counted from 0; `None` for NULL.
+    pub fn get(self, column: usize) -> Option<pg_sys::Datum> {
+        (!self.is_null[column]).then(|| self.values[column])
+    }
+}
 
 /// An included column.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +79,11 @@ impl Columns {
         self.scope.len()
     }
 
+    /// The number of all columns.
+    pub fn count(&self) -> usize {
+        self.scope.len() + 1 + self.included.len()
+    }
+
     /// The length of a payload.
     pub fn payload_bytes(&self) -> usize {
         let values: usize = self.included.iter().map(|column| column.length).sum();
@@ -64,8 +95,7 @@ impl Columns {
     pub fn enums(&self, rel: IndexRel) -> Vec<pg_sys::Oid> {
         let columns = self.scope.iter().enumerate();
         let enums = columns.filter(|&(_, &column)| column == ScopeType::Enum);
-        // SAFETY: `rel` is open and has these columns.
-        enums.map(|(i, _)| unsafe { type_of(rel, i) }).collect()
+        enums.map(|(i, _)| type_of(rel, i)).collect()
     }
 
     pub fn scope_type(&self, column: usize) -> Option<ScopeType> {
@@ -75,35 +105,24 @@ impl Columns {
     /// What is stored beside each of a row's keys: scope, payload and TID.
     ///
     /// # Safety
-    /// The arrays have an element for each column of the index.
-    pub unsafe fn beside<K: TreeKey>(
-        &self,
-        values: *const pg_sys::Datum,
-        is_null: *const bool,
-        tid: u64,
-    ) -> Beside<K> {
+    /// There is a value for each column of the index, of its type unless it is NULL.
+    pub unsafe fn beside<K: TreeKey>(&self, values: Values<'_>, tid: u64) -> Beside<K> {
         let mut scope = [0; MOST_SCOPE];
         let mut at = 0;
         for (i, column) in self.scope.iter().enumerate() {
-            // SAFETY: the arrays have an element for each column.
-            let value = unsafe { (!*is_null.add(i)).then(|| *values.add(i)) };
             let end = at + stored_bytes(*column);
-            // SAFETY: `value` is of the column's type.
-            unsafe { encode(*column, value, pg_sys::InvalidOid, &mut scope[at..end]) };
+            // SAFETY: the value is of the column's type.
+            unsafe { encode(*column, values.get(i), pg_sys::InvalidOid, &mut scope[at..end]) };
             at = end;
         }
         let mut payload = [0; MOST_PAYLOAD];
         let first = self.scope.len() + 1;
         let mut place = null_bytes(self.included.len());
         for (i, column) in self.included.iter().enumerate() {
-            // SAFETY: the arrays have an element for each column; a value that is not NULL is of
-            // its column's type.
-            unsafe {
-                if *is_null.add(first + i) {
-                    payload[i / 8] |= 1 << (i % 8);
-                } else {
-                    column.write(*values.add(first + i), &mut payload[place..]);
-                }
+            match values.get(first + i) {
+                None => payload[i / 8] |= 1 << (i % 8),
+                // SAFETY: the value is of the column's type.
+                Some(value) => unsafe { column.write(value, &mut payload[place..]) },
             }
             place += column.length;
         }
@@ -244,43 +263,25 @@ impl Included {
 
 /// The included columns: those after the key columns.
 fn included(rel: IndexRel) -> Vec<Included> {
-    // SAFETY: `rel` is open, so it has a descriptor with all of its columns.
-    unsafe {
-        let descriptor = (*rel.as_ptr()).rd_att;
-        let all = (*descriptor).natts as usize;
-        (key_columns(rel.as_ptr())..all)
-            .map(|i| {
-                let attribute = crate::compat::attribute(descriptor, i);
-                Included {
-                    length: usize::try_from((*attribute).attlen).unwrap_or(0),
-                    by_value: (*attribute).attbyval,
-                }
-            })
-            .collect()
-    }
+    let columns = (rel.key_columns()..rel.columns()).filter_map(|i| rel.attribute(i));
+    let included = columns.map(|column| Included {
+        length: usize::try_from(column.attlen).unwrap_or(0),
+        by_value: column.attbyval,
+    });
+    included.collect()
 }
 
 /// The type of a column; for a domain its base type.
-///
-/// # Safety
-/// `rel` is an open index with this column.
-unsafe fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
-    // SAFETY: `rel` is open and has this column.
-    unsafe {
-        let attribute = crate::compat::attribute((*rel.as_ptr()).rd_att, column);
-        pg_sys::getBaseType((*attribute).atttypid)
-    }
+fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
+    let declared = rel.attribute(column).map_or(pg_sys::InvalidOid, |column| column.atttypid);
+    // SAFETY: a catalogue look-up in a transaction.
+    unsafe { pg_sys::getBaseType(declared) }
 }
 
 /// The content of a new index's meta page. Raises an ERROR if its columns are not allowed.
-///
-/// # Safety
-/// `rel` is an open index of this access method.
-pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32) -> Meta {
-    // SAFETY: `rel` is open.
-    let keys = unsafe { key_columns(rel.as_ptr()) };
+pub fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32) -> Meta {
     let mut scope_kinds = [0; SCOPE_COLUMNS];
-    let columns = keys - 1;
+    let columns = rel.key_columns() - 1;
     if columns > SCOPE_COLUMNS {
         raise(
             PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
@@ -290,8 +291,7 @@ pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() 
     }
     let mut scope = 0;
     for (i, code) in scope_kinds.iter_mut().enumerate().take(columns) {
-        // SAFETY: `rel` is open; column `i` is before its last key column.
-        let column = unsafe { new_scope_column(rel, i) };
+        let column = new_scope_column(rel, i);
         scope += stored_bytes(column);
         *code = column as u32;
     }
@@ -307,13 +307,8 @@ pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() 
     }
 }
 
-unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
-    // SAFETY: the caller's index has this key column, with an operator class and a collation entry.
-    let (code, collation) = unsafe {
-        let code = super::kind::code_of(rel.as_ptr(), column);
-        (code, *(*rel.as_ptr()).rd_indcollation.add(column))
-    };
-    let Some(column_type) = ScopeType::from_code(code) else {
+fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
+    let Some(column_type) = ScopeType::from_code(code_of(rel, column)) else {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
@@ -324,12 +319,11 @@ unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
             "Only the last key column is searched by distance: put the fingerprint last.",
         )
     };
-    // SAFETY: catalogue look-ups in a transaction; the index has that column.
-    unsafe {
-        check_base_type(rel, column);
-        if column_type == ScopeType::Text {
-            check_collation(collation);
-        }
+    check_base_type(rel, column);
+    if column_type == ScopeType::Text {
+        // SAFETY: an open index has a collation for each key column, of which this is one, since
+        // it has a code. A catalogue look-up in a transaction.
+        unsafe { check_collation(*(*rel.as_ptr()).rd_indcollation.add(column)) };
     }
     column_type
 }
@@ -337,13 +331,11 @@ unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
 /// Raises 0A000 for a column whose type has an equality of its own although its values have the
 /// layout of the operator class's type. An example is citext, for which PostgreSQL uses the
 /// operator class of text.
-unsafe fn check_base_type(rel: IndexRel, column: usize) {
-    let number = (column + 1) as pg_sys::AttrNumber;
-    // SAFETY: the caller's index has that column. An expression's column has a type as well.
-    let (declared, base) = unsafe {
-        let attribute = pg_sys::get_atttype((*rel.as_ptr()).rd_id, number);
-        (*(*rel.as_ptr()).rd_opcintype.add(column), pg_sys::getBaseType(attribute))
-    };
+fn check_base_type(rel: IndexRel, column: usize) {
+    let (number, keys) = (column + 1, rel.key_columns());
+    // SAFETY: an open index has the input type of each key column's operator class.
+    let declared = unsafe { std::slice::from_raw_parts((*rel.as_ptr()).rd_opcintype, keys) };
+    let (declared, base) = (declared[column], type_of(rel, column));
     let is_declared = base == declared
         || declared == pg_sys::ANYENUMOID
         || declared == pg_sys::TEXTOID && base == pg_sys::VARCHAROID;

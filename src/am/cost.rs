@@ -5,7 +5,8 @@ use simhash_core::search::cost;
 use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
-use super::kind::{Kind, Searched, key_columns, open};
+use super::expression::Expression;
+use super::kind::{Kind, Searched, open};
 use super::passages::PassageRecipe;
 use super::texts::Recipe;
 use crate::compat;
@@ -55,62 +56,142 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     correlation: *mut f64,
     pages: *mut f64,
 ) {
-    // SAFETY: PostgreSQL passes a path over an index of this access method, and pointers for the
-    // results. The planner has locked the index.
-    unsafe {
-        let mut generic = pg_sys::GenericCosts::default();
+    let mut generic = pg_sys::GenericCosts::default();
+    // SAFETY: PostgreSQL passes a path over an index of this access method; both are the planner's
+    // until this returns.
+    let (path, kept) = unsafe {
         pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
-        let kept = kept_beside(root, path);
-        generic.indexSelectivity *= kept;
-        generic.numIndexTuples = (generic.numIndexTuples * kept).max(1.0);
-        let info = (*path).indexinfo;
-        let rel = pg_sys::index_open((*info).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
-        let index = IndexRel::new(rel);
-        let ordered = !(*path).indexorderbys.is_null();
-        let searched = key_columns(rel) - 1;
-        if meta(index).is_of_postings() {
-            let scan = TextScan::of(root, path, searched, index);
-            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
-            (*startup, *total) = scan.costs(&generic);
-            *selectivity = generic.indexSelectivity;
-            *correlation = 0.0;
-            *pages = scan.pages();
-            return;
-        }
-        let (leaves, many_keys) = with_key_type!(family(index), K => {
-            let index = open::<K>(index);
-            let per_table = leaves_per_table(index.layout, (*info).pages);
-            let held = Searched::of(&index);
-            let Reach { distance, probes } = least_reach(root, path, held, searched);
-            let part = Part::of_scopes(root, path, searched, per_table);
-            let Leaves { first, all } = leaves_read(&index, distance, &part, ordered);
-            (Leaves { first: first * probes, all: all * probes }, held.kind.has_many_keys())
-        });
-        pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
-
-        let leaf = OPERATORS_PER_LEAF * pg_sys::cpu_operator_cost
-            + UNCACHED * generic.spc_random_page_cost;
-        let rows = generic.numIndexTuples;
-        let conditions = pg_sys::list_length((*path).indexclauses).max(1);
-        let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
-        // An index-only scan for a bare count(*) is slow in two cases. On a standby it looks every
-        // row up (see amcanreturn). Over arrays it remembers every row, to count it once.
-        let slow = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
-            && (pg_sys::RecoveryInProgress() || many_keys);
-        let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
-            compat::disable(path);
-            REFUSED
-        } else if slow {
-            pg_sys::disable_cost
-        } else {
-            leaf
-        };
-        *startup = if ordered { leaves.first * leaf } else { leaf };
-        *total = (*startup).max(leaves.all * leaf) + rows * row;
+        (Path { root, path }, kept_beside(root, path))
+    };
+    generic.indexSelectivity *= kept;
+    generic.numIndexTuples = (generic.numIndexTuples * kept).max(1.0);
+    let costs = Costs::of(path, &generic);
+    // SAFETY: PostgreSQL passes pointers for the results.
+    unsafe {
+        (*startup, *total) = (costs.startup, costs.total);
         *selectivity = generic.indexSelectivity;
         // The order of the index says nothing about places in the heap.
         *correlation = 0.0;
-        *pages = leaves.all.max(1.0);
+        *pages = costs.pages;
+    }
+}
+
+/// What a scan costs.
+struct Costs {
+    startup: f64,
+    total: f64,
+    /// How many pages it reads.
+    pages: f64,
+}
+
+impl Costs {
+    fn of(path: Path, generic: &pg_sys::GenericCosts) -> Self {
+        let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+        // SAFETY: the planner has locked the index, which is of this access method.
+        let rel = unsafe { pg_sys::index_open(path.index().indexoid, lock) };
+        // SAFETY: the index is open until it is closed below.
+        let index = unsafe { IndexRel::new(rel) };
+        let costs = if meta(index).is_of_postings() {
+            // SAFETY: the index is the path's.
+            unsafe { TextScan::of(path, index) }.costs(generic)
+        } else {
+            with_key_type!(family(index), K => LeafScan::of(path, &open::<K>(index)))
+                .costs(path, generic)
+        };
+        // SAFETY: it was opened above, and is not used any more.
+        unsafe { pg_sys::index_close(rel, lock) };
+        costs
+    }
+}
+
+/// An index path whose cost is asked for, and the planner's state. Both are valid while a copy is
+/// used.
+#[derive(Clone, Copy)]
+struct Path {
+    root: *mut pg_sys::PlannerInfo,
+    path: *mut pg_sys::IndexPath,
+}
+
+/// A condition of a path on the column with this number.
+struct Qual {
+    column: usize,
+    info: *mut pg_sys::RestrictInfo,
+    clause: Expression,
+}
+
+impl Path {
+    fn index(&self) -> &pg_sys::IndexOptInfo {
+        // SAFETY: the planner's path has the description of its index.
+        unsafe { &*(*self.path).indexinfo }
+    }
+
+    /// The number of the searched column, which is the last key column.
+    fn searched(self) -> usize {
+        self.index().nkeycolumns as usize - 1
+    }
+
+    fn quals(self) -> Vec<Qual> {
+        // SAFETY: the path is the planner's.
+        let quals = unsafe { index_quals(self.path) }.into_iter();
+        let quals = quals.filter_map(|(column, info)| {
+            // SAFETY: a qual's clause is an expression of the planner's.
+            let clause = unsafe { Expression::new((*info).clause.cast()) }?;
+            Some(Qual { column, info, clause })
+        });
+        quals.collect()
+    }
+
+    fn is_ordered(self) -> bool {
+        // SAFETY: the path is the planner's.
+        !unsafe { (*self.path).indexorderbys }.is_null()
+    }
+}
+
+/// A scan of an index of fingerprints.
+struct LeafScan {
+    leaves: Leaves,
+    has_many_keys: bool,
+    ordered: bool,
+}
+
+impl LeafScan {
+    fn of<K: TreeKey>(path: Path, index: &Index<K>) -> Self {
+        let (held, ordered) = (Searched::of(index), path.is_ordered());
+        let Reach { distance, probes } = least_reach(path, held);
+        let part = Part::of_scopes(path, leaves_per_table(index.layout, path.index().pages));
+        let Leaves { first, all } = leaves_read(index, distance, &part, ordered);
+        let leaves = Leaves { first: first * probes, all: all * probes };
+        Self { leaves, has_many_keys: held.kind.has_many_keys(), ordered }
+    }
+
+    fn costs(&self, path: Path, generic: &pg_sys::GenericCosts) -> Costs {
+        // SAFETY: reads settings of this backend.
+        let (operator, tuple) =
+            unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
+        // SAFETY: the path and its lists are the planner's.
+        let (conditions, orders, node) = unsafe {
+            let pg_sys::IndexPath { indexclauses, indexorderbys, path, .. } = &*path.path;
+            (pg_sys::list_length(*indexclauses), pg_sys::list_length(*indexorderbys), path.pathtype)
+        };
+        let rows = generic.numIndexTuples;
+        let row = tuple + f64::from(conditions.max(1)) * operator;
+        // An index-only scan for a bare count(*) is slow in two cases. On a standby it looks every
+        // row up (see amcanreturn). Over arrays it remembers every row, to count it once.
+        // SAFETY: reads the server's recovery state.
+        let is_slow = || self.has_many_keys || unsafe { pg_sys::RecoveryInProgress() };
+        let leaf = if self.has_many_keys && orders > 1 {
+            // SAFETY: the planner is estimating the cost of its path.
+            unsafe { compat::disable(path.path) };
+            REFUSED
+        } else if node == pg_sys::NodeTag::T_IndexOnlyScan && is_slow() {
+            // SAFETY: reads a constant of the planner's.
+            unsafe { pg_sys::disable_cost }
+        } else {
+            OPERATORS_PER_LEAF * operator + UNCACHED * generic.spc_random_page_cost
+        };
+        let startup = if self.ordered { self.leaves.first * leaf } else { leaf };
+        let total = startup.max(self.leaves.all * leaf) + rows * row;
+        Costs { startup, total, pages: self.leaves.all.max(1.0) }
     }
 }
 
@@ -133,13 +214,11 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: `clause` is an index qual on the text.
-        unsafe {
-            match self {
-                AnyRecipe::Near(recipe, _) => recipe.tells(clause),
-                AnyRecipe::Passages(recipe) => recipe.tells(clause),
-            }
+    unsafe fn tells(&self, clause: Expression) -> bool {
+        match self {
+            AnyRecipe::Near(recipe, _) => recipe.tells(clause),
+            // SAFETY: `clause` is an index qual on the text.
+            AnyRecipe::Passages(recipe) => unsafe { recipe.tells(clause) },
         }
     }
 
@@ -147,7 +226,7 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `quals` are index quals on the text.
-    unsafe fn is_sure_of(&self, quals: &[*mut pg_sys::Node]) -> bool {
+    unsafe fn is_sure_of(&self, quals: &[Expression]) -> bool {
         match self {
             AnyRecipe::Near(..) => true,
             AnyRecipe::Passages(recipe) => {
@@ -161,7 +240,7 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `quals` are index quals on the text.
-    unsafe fn keys_of(&self, quals: &[*mut pg_sys::Node]) -> f64 {
+    unsafe fn keys_of(&self, quals: &[Expression]) -> f64 {
         match self {
             AnyRecipe::Near(_, bands) => f64::from(*bands),
             AnyRecipe::Passages(recipe) => {
@@ -189,40 +268,23 @@ struct TextScan {
 
 impl TextScan {
     /// # Safety
-    /// The path is the planner's, over this open index; the text is in this column of the index.
-    unsafe fn of(
-        root: *mut pg_sys::PlannerInfo,
-        path: *mut pg_sys::IndexPath,
-        column: usize,
-        rel: IndexRel,
-    ) -> Self {
+    /// The path is over this index, which is of texts.
+    unsafe fn of(path: Path, rel: IndexRel) -> Self {
         let recipe = AnyRecipe::of(rel);
-        // SAFETY: the closure gets index quals on the text only.
-        let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
-        // SAFETY: the path is the planner's; a clause is read only as the type that its tag names.
-        let (quals, is_told) = unsafe {
-            let of_text = index_quals(path).into_iter().filter(|(of, _)| *of == column);
-            let quals = of_text.map(|(_, qual)| (*qual).clause.cast());
-            let tests = |&qual: &*mut pg_sys::Node| pgrx::is_a(qual, pg_sys::NodeTag::T_NullTest);
-            let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
-            let is_told = quals.iter().any(|&qual| told(qual));
-            (quals, is_told)
-        };
-        let asks_text = !quals.is_empty();
-        // SAFETY: the path is the planner's, and so is its index's description.
-        let (part, pages) = unsafe {
-            let pages = f64::from((*(*path).indexinfo).pages);
-            (Part::of_scopes(root, path, column, pages), pages)
-        };
-        // SAFETY: `quals` are index quals on the text. While something is unknown, no page count
-        // bounds the cost, so that the sizes of indexes do not decide between them.
-        let (keys, index_pages) = unsafe {
-            let is_sure = recipe.is_sure_of(&quals);
-            (recipe.keys_of(&quals), if is_sure { pages.max(1.0) } else { f64::INFINITY })
-        };
-        let probes = if is_told { 2.0 * keys * part.scopes } else { 0.0 };
-        let looks_at_all = asks_text && !is_told;
-        let Part { scopes, rows, .. } = part;
+        let of_text = path.quals().into_iter().filter(|qual| qual.column == path.searched());
+        let quals = of_text.map(|qual| qual.clause).filter(|clause| clause.null_test().is_none());
+        let quals: Vec<Expression> = quals.collect();
+        // SAFETY: `quals` are index quals on the text.
+        let is_told = quals.iter().any(|&qual| unsafe { recipe.tells(qual) });
+        let pages = f64::from(path.index().pages);
+        let Part { scopes, rows, .. } = Part::of_scopes(path, pages);
+        // SAFETY: `quals` are index quals on the text.
+        let (is_sure, keys) = unsafe { (recipe.is_sure_of(&quals), recipe.keys_of(&quals)) };
+        // While something is unknown, no page count bounds the cost, so that the sizes of indexes
+        // do not decide between them.
+        let index_pages = if is_sure { pages.max(1.0) } else { f64::INFINITY };
+        let probes = if is_told { 2.0 * keys * scopes } else { 0.0 };
+        let looks_at_all = !quals.is_empty() && !is_told;
         Self { probes, scopes, index_pages, rows, looks_at_all }
     }
 
@@ -234,24 +296,25 @@ impl TextScan {
         }
     }
 
-    /// The startup cost and the total cost.
-    unsafe fn costs(&self, generic: &pg_sys::GenericCosts) -> (f64, f64) {
+    fn costs(&self, generic: &pg_sys::GenericCosts) -> Costs {
         // SAFETY: reads settings of this backend.
         let (operator, tuple) =
             unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
         let page = UNCACHED * generic.spc_random_page_cost;
-        let rows = generic.numIndexTuples;
+        let (rows, pages) = (generic.numIndexTuples, self.pages());
         if self.probes == 0.0 {
             let leaf = OPERATORS_PER_LEAF * operator + page;
             let looked_at = if self.looks_at_all { self.rows } else { 0.0 };
             let looking = looked_at * (tuple + OPERATORS_PER_RECHECK * operator);
-            return (leaf, self.pages() * leaf + rows * tuple + looking);
+            let total = pages * leaf + rows * tuple + looking;
+            return Costs { startup: leaf, total, pages };
         }
         let probing = OPERATORS_PER_SKETCH * operator
             + self.probes * OPERATORS_PER_PROBE * operator
             + (self.scopes - 1.0) * OPERATORS_PER_SCOPE * operator
-            + self.pages() * page;
-        (probing, probing + rows * (tuple + OPERATORS_PER_RECHECK * operator))
+            + pages * page;
+        let total = probing + rows * (tuple + OPERATORS_PER_RECHECK * operator);
+        Costs { startup: probing, total, pages }
     }
 }
 
@@ -271,55 +334,44 @@ struct Part {
 
 impl Part {
     /// The part of a table of `leaves` leaves that the path's conditions leave.
-    unsafe fn of_scopes(
-        root: *mut pg_sys::PlannerInfo,
-        path: *mut pg_sys::IndexPath,
-        searched: usize,
-        leaves: f64,
-    ) -> Self {
-        // SAFETY: the path is the planner's, and so are the lists of its clauses.
-        unsafe {
-            let info = (*path).indexinfo;
-            let rows = (*info).tuples.max(1.0);
-            if searched == 0 {
-                return Self { scopes: 1.0, leaves, rows };
-            }
-            let mut quals = PgList::<pg_sys::RestrictInfo>::new();
-            let mut free: Vec<usize> = (0..searched).collect();
-            let mut listed = 1.0;
-            for (column, qual) in index_quals(path) {
-                if column >= searched {
-                    continue;
-                }
-                quals.push(qual);
-                let node = (*qual).clause.cast::<pg_sys::Node>();
-                if pgrx::is_a(node, pg_sys::NodeTag::T_ScalarArrayOpExpr) {
-                    let array = (*node.cast::<pg_sys::ScalarArrayOpExpr>()).args;
-                    let array = PgList::<pg_sys::Node>::from_pg(array).get_ptr(1);
-                    listed *= array.map_or(1.0, |array| compat::array_length(root, array));
-                }
-                let test = node.cast::<pg_sys::NullTest>();
-                let is_point = !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest)
-                    || (*test).nulltesttype == pg_sys::NullTestType::IS_NULL;
-                if is_point {
-                    free.retain(|&other| other != column);
-                }
-            }
-            let share = if quals.is_empty() {
-                1.0
-            } else {
-                pg_sys::clauselist_selectivity(
-                    root,
-                    quals.as_ptr(),
-                    (*(*info).rel).relid as i32,
-                    pg_sys::JoinType::JOIN_INNER,
-                    std::ptr::null_mut(),
-                )
-            };
-            let rows = (rows * share).max(1.0);
-            let scopes = (listed * values_of(root, info, &free, rows)).clamp(1.0, rows);
-            Self { scopes, leaves: (leaves * share).max(1.0), rows }
+    fn of_scopes(path: Path, leaves: f64) -> Self {
+        let (index, searched) = (path.index(), path.searched());
+        let rows = index.tuples.max(1.0);
+        if searched == 0 {
+            return Self { scopes: 1.0, leaves, rows };
         }
+        let mut quals = PgList::<pg_sys::RestrictInfo>::new();
+        let mut free: Vec<usize> = (0..searched).collect();
+        let mut listed = 1.0;
+        for Qual { column, info, clause } in path.quals() {
+            if column >= searched {
+                continue;
+            }
+            quals.push(info);
+            if clause.array_operator().is_some() {
+                // SAFETY: the array is an expression of the query that is planned.
+                let length =
+                    |array: Expression| unsafe { compat::array_length(path.root, array.as_ptr()) };
+                listed *= clause.argument(1).map_or(1.0, length);
+            }
+            let is_null = pg_sys::NullTestType::IS_NULL;
+            if clause.null_test().is_none_or(|test| test.nulltesttype == is_null) {
+                free.retain(|&other| other != column);
+            }
+        }
+        let share = if quals.is_empty() {
+            1.0
+        } else {
+            let (inner, none) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
+            // SAFETY: the quals are the planner's, of the index's table.
+            unsafe {
+                let table = (*index.rel).relid as i32;
+                pg_sys::clauselist_selectivity(path.root, quals.as_ptr(), table, inner, none)
+            }
+        };
+        let rows = (rows * share).max(1.0);
+        let scopes = (listed * values_of(path, &free, rows)).clamp(1.0, rows);
+        Self { scopes, leaves: (leaves * share).max(1.0), rows }
     }
 
     /// How many leaves a search within a distance reads.
@@ -339,22 +391,16 @@ impl Part {
 }
 
 /// How many distinct combinations of values some columns of the index have in this many rows.
-unsafe fn values_of(
-    root: *mut pg_sys::PlannerInfo,
-    info: *mut pg_sys::IndexOptInfo,
-    columns: &[usize],
-    rows: f64,
-) -> f64 {
+fn values_of(path: Path, columns: &[usize], rows: f64) -> f64 {
     if columns.is_empty() {
         return 1.0;
     }
     // SAFETY: the index's target list has an entry for each of its columns.
-    unsafe {
-        let all = PgList::<pg_sys::TargetEntry>::from_pg((*info).indextlist);
-        let entries = columns.iter().filter_map(|&column| all.get_ptr(column));
-        let values = entries.map(|entry| number_of_values(root, (*entry).expr.cast()));
-        values.product::<f64>().min(rows)
-    }
+    let all = unsafe { PgList::<pg_sys::TargetEntry>::from_pg(path.index().indextlist) };
+    let entries = columns.iter().filter_map(|&column| all.get_ptr(column));
+    // SAFETY: the entry is an expression of the query that is planned.
+    let values = entries.map(|entry| unsafe { number_of_values(path.root, (*entry).expr.cast()) });
+    values.product::<f64>().min(rows)
 }
 
 fn leaves_read<K: TreeKey>(
@@ -386,75 +432,57 @@ struct Reach {
 }
 
 /// The smallest reach among the path's conditions.
-unsafe fn least_reach(
-    root: *mut pg_sys::PlannerInfo,
-    path: *mut pg_sys::IndexPath,
-    held: Searched,
-    searched: usize,
-) -> Reach {
+fn least_reach(path: Path, held: Searched) -> Reach {
     let usual = if held.kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
-    let ordered = Reach { distance: None, probes: usual };
-    // SAFETY: the path's clauses are the planner's.
-    unsafe {
-        let quals = index_quals(path);
-        if quals.is_empty() && (*path).indexorderbys.is_null() {
-            return Reach { distance: None, probes: 1.0 };
-        }
-        quals
-            .into_iter()
-            .filter(|(column, _)| *column == searched)
-            .filter_map(|(_, qual)| clause_reach(root, path, held, searched, (*qual).clause.cast()))
-            .map(|(distance, probes)| Reach {
-                distance: Some(distance),
-                probes: probes.unwrap_or(usual),
-            })
-            .min_by_key(|reach| reach.distance)
-            .unwrap_or(ordered)
+    let quals = path.quals();
+    if quals.is_empty() && !path.is_ordered() {
+        return Reach { distance: None, probes: 1.0 };
     }
+    let reach = |(distance, probes): (u32, Option<f64>)| Reach {
+        distance: Some(distance),
+        probes: probes.unwrap_or(usual),
+    };
+    let quals = quals.into_iter().filter(|qual| qual.column == path.searched());
+    let reaches = quals.filter_map(|qual| clause_reach(path, held, qual.clause)).map(reach);
+    let ordered = Reach { distance: None, probes: usual };
+    reaches.min_by_key(|reach| reach.distance).unwrap_or(ordered)
 }
 
-/// A condition's distance, and its number of fingerprints if that is known.
-unsafe fn clause_reach(
-    root: *mut pg_sys::PlannerInfo,
-    path: *mut pg_sys::IndexPath,
-    held: Searched,
-    searched: usize,
-    clause: *mut pg_sys::Node,
-) -> Option<(u32, Option<f64>)> {
-    // SAFETY: the caller passes an index qual of the path; operator clauses have the indexed column
-    // on the left.
-    unsafe {
-        if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
-            return None;
-        }
-        let operator = clause.cast::<pg_sys::OpExpr>();
-        let family = *(*(*path).indexinfo).opfamily.add(searched);
-        let number = pg_sys::get_op_opfamily_strategy((*operator).opno, family) as u16;
-        if number == strategy::EQUAL {
-            return Some((0, None));
-        }
-        let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1)?;
-        let constant = argument.cast::<pg_sys::Const>();
-        let known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-        // A constant is decoded by the layout of its type, so the layout has to fit.
-        if !known || !held.kind.operand_fits(number, (*constant).consttype) {
-            // A ball around a parameter or a column of another table may still have a constant
-            // radius.
-            let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
-            let distance = fixed.or_else(|| made_radius(root, argument));
-            return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
-        }
-        if held.kind == Kind::Bits {
-            // A bit string of another length raises an ERROR in execution, not in planning.
-            let constant = (*constant).constvalue;
-            let distance =
-                if number == strategy::WITHIN { BitBall::decode(constant).radius } else { 0 };
-            return Some((distance, Some(1.0)));
-        }
-        with_fingerprint_type!(held.bits, F => {
-            let conditions = held.conditions::<F>(number, (*constant).constvalue);
-            let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
-            Some((distance, Some(conditions.len() as f64)))
-        })
+/// The distance of a condition on the searched column, and its number of fingerprints if that is
+/// known.
+fn clause_reach(path: Path, held: Searched, clause: Expression) -> Option<(u32, Option<f64>)> {
+    let operator = clause.operator()?.opno;
+    // SAFETY: the index has an operator family for each key column; a catalogue look-up.
+    let number = unsafe {
+        let family = *path.index().opfamily.add(path.searched());
+        pg_sys::get_op_opfamily_strategy(operator, family) as u16
+    };
+    if number == strategy::EQUAL {
+        return Some((0, None));
     }
+    // The indexed column is on the left.
+    let argument = clause.argument(1)?;
+    // A constant is decoded by the layout of its type, so the layout has to fit.
+    let fits = |constant: &&pg_sys::Const| held.kind.operand_fits(number, constant.consttype);
+    let Some(constant) = argument.constant().filter(fits) else {
+        // A ball around a parameter or a column of another table may still have a constant radius.
+        let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
+        // SAFETY: the argument is an expression of the query that is planned.
+        let distance = fixed.or_else(|| unsafe { made_radius(path.root, argument.as_ptr()) });
+        return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
+    };
+    let value = constant.constvalue;
+    if held.kind == Kind::Bits {
+        // A bit string of another length raises an ERROR in execution, not in planning.
+        // SAFETY: the constant has the layout of a ball, and is not NULL.
+        let radius = || unsafe { BitBall::decode(value) }.radius;
+        let distance = if number == strategy::WITHIN { radius() } else { 0 };
+        return Some((distance, Some(1.0)));
+    }
+    with_fingerprint_type!(held.bits, F => {
+        // SAFETY: the constant has the layout of the operator's right operand, and is not NULL.
+        let conditions = unsafe { held.conditions::<F>(number, value) };
+        let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
+        Some((distance, Some(conditions.len() as f64)))
+    })
 }

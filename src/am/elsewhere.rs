@@ -16,12 +16,11 @@ const NAMED: usize = 3;
 /// an empty inheritance parent, or Citus keeps its rows in shards. Gives a WARNING if the table has
 /// rows of its own and child tables. An index has the rows of its own table only.
 pub fn check_rows_are_here(opened: &Opened) {
-    // SAFETY: `opened.heap` is open.
-    let (table, pages, may_have_children) = unsafe {
-        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        let pages = pg_sys::RelationGetNumberOfBlocksInFork(opened.heap, main);
-        ((*opened.heap).rd_id, pages, (*(*opened.heap).rd_rel).relhassubclass)
-    };
+    let (heap, main) = (opened.heap, pg_sys::ForkNumber::MAIN_FORKNUM);
+    // SAFETY: the heap is open.
+    let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(heap, main) };
+    // SAFETY: the heap is open, so it has its pg_class row.
+    let (table, may_have_children) = unsafe { ((*heap).rd_id, (*(*heap).rd_rel).relhassubclass) };
     let index = opened.rel().name();
     if is_distributed(table) {
         raise(
@@ -66,22 +65,22 @@ pub fn check_rows_are_here(opened: &Opened) {
 /// tables. Rows in the table itself were there before it was distributed.
 fn is_distributed(table: pg_sys::Oid) -> bool {
     let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-    // SAFETY: catalogue look-ups in a transaction; the list is scanned only if it is a table with
-    // the expected column.
-    unsafe {
-        let list = pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), catalogue);
-        if list == pg_sys::InvalidOid
-            || pg_sys::get_rel_relkind(list) as u8 != pg_sys::RELKIND_RELATION
-        {
-            return false;
-        }
-        let column = pg_sys::get_attnum(list, c"logicalrelid".as_ptr());
-        if column <= 0 || pg_sys::get_atttype(list, column) != pg_sys::REGCLASSOID {
-            return false;
-        }
-        let mut scan = Scan::of_catalogue(list, None, [oid_is(i32::from(column), table)]);
-        let found = scan.next().is_some();
-        scan.end();
-        found
+    // SAFETY: a catalogue look-up in a transaction.
+    let list = unsafe { pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), catalogue) };
+    // SAFETY: catalogue look-ups in a transaction, by any OID.
+    let (kind, column) = unsafe {
+        (pg_sys::get_rel_relkind(list), pg_sys::get_attnum(list, c"logicalrelid".as_ptr()))
+    };
+    // SAFETY: a catalogue look-up in a transaction, by any OID and number.
+    let column_type = || unsafe { pg_sys::get_atttype(list, column) };
+    if kind as u8 != pg_sys::RELKIND_RELATION || column <= 0 || column_type() != pg_sys::REGCLASSOID
+    {
+        return false;
     }
+    let conditions = [oid_is(i32::from(column), table)];
+    // SAFETY: the list is a table with this column of OIDs.
+    let mut scan = unsafe { Scan::of_catalogue(list, None, conditions) };
+    let found = scan.next().is_some();
+    scan.end();
+    found
 }

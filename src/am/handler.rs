@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use pgrx::pg_sys;
 
-use super::kind::{Kind, code_of, key_columns};
+use super::kind::{Kind, code_of};
 use super::scope::ScopeType;
 use super::{build, cost, insert, options, scan, vacuum, validate};
+use crate::storage::IndexRel;
 use crate::types::strategy;
 
 /// The access method's properties and functions, allocated in the current memory context.
@@ -60,17 +61,16 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
 /// count(*), may be index-only all the same: such a scan looks every row up itself.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, column: i32) -> bool {
-    // SAFETY: PostgreSQL passes an open index of this access method that has this column. Its
-    // support functions say what its key columns hold.
-    unsafe {
-        let (column, searched) = (column as usize - 1, key_columns(rel) - 1);
-        let is_stored = || match column.cmp(&searched) {
-            Ordering::Less => {
-                ScopeType::from_code(code_of(rel, column)).is_some_and(ScopeType::is_exact)
-            }
-            Ordering::Equal => !Kind::of_index(rel).is_lossy(),
-            Ordering::Greater => true,
-        };
-        !pg_sys::RecoveryInProgress() && is_stored()
-    }
+    // SAFETY: PostgreSQL passes an index of this access method, open during this call.
+    let rel = unsafe { IndexRel::new(rel) };
+    let (column, searched) = (column as usize - 1, rel.key_columns() - 1);
+    let is_stored = || match column.cmp(&searched) {
+        Ordering::Less => {
+            ScopeType::from_code(code_of(rel, column)).is_some_and(ScopeType::is_exact)
+        }
+        Ordering::Equal => !Kind::of_rel(rel).is_lossy(),
+        Ordering::Greater => true,
+    };
+    // SAFETY: reads the server's recovery state.
+    !unsafe { pg_sys::RecoveryInProgress() } && is_stored()
 }

@@ -4,6 +4,7 @@
 use pgrx::{PgMemoryContexts, pg_sys};
 use simhash_index::TreeKey;
 
+use super::columns::Values;
 use super::keys::RowReader;
 use super::kind::open;
 use super::options::Options;
@@ -25,27 +26,29 @@ pub unsafe extern "C-unwind" fn aminsert(
     is_version: bool,
     info: *mut pg_sys::IndexInfo,
 ) -> bool {
-    // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
-    unsafe {
-        let mut rel = IndexRel::new(rel);
-        if is_version {
-            // Earlier versions of the row have the same keys and may be dead, so a full leaf may
-            // have entries to remove.
-            rel.table = heap;
+    // SAFETY: PostgreSQL passes an open index.
+    let mut rel = unsafe { IndexRel::new(rel) };
+    if is_version {
+        // Earlier versions of the row have the same keys and may be dead, so a full leaf may have
+        // entries to remove.
+        // SAFETY: PostgreSQL passes the index's table, which is open.
+        rel = unsafe { rel.with_table(heap) };
+    }
+    with_key_type!(family(rel), K => {
+        let index = open::<K>(rel);
+        // SAFETY: PostgreSQL passes the statement's description of the index, a value of each
+        // column, and the row's TID.
+        let row = unsafe { reader(&index, info).read::<K>(values, is_null, heap_tid) };
+        if index.is_of_postings() {
+            let most_recent = Options::most_recent(rel);
+            index.insert_postings(row.keys(), row.presence(), &row.beside, most_recent);
+        } else {
+            index.insert(row.keys(), &row.beside);
         }
-        with_key_type!(family(rel), K => {
-            let index = open::<K>(rel);
-            let row = reader(&index, info).read::<K>(values, is_null, heap_tid);
-            if index.is_of_postings() {
-                let most_recent = Options::most_recent(rel);
-                index.insert_postings(row.keys(), row.presence(), &row.beside, most_recent);
-            } else {
-                index.insert(row.keys(), &row.beside);
-            }
-        });
-        if claims::is_any() {
-            end_claim(rel, values, is_null, heap_tid, heap, StatementId::of_index(info));
-        }
+    });
+    if claims::is_any() {
+        // SAFETY: PostgreSQL's arguments, as above; the row is in the open table.
+        unsafe { end_claim(rel, values, is_null, heap_tid, heap, StatementId::of_index(info)) };
     }
     false
 }
@@ -62,18 +65,21 @@ unsafe fn end_claim(
     heap: pg_sys::Relation,
     statement: StatementId,
 ) {
-    // SAFETY: PostgreSQL's arguments of aminsert are valid; the last key column is the searched
-    // one.
-    unsafe {
-        let form = &*(*rel.as_ptr()).rd_index;
-        let last = form.indnkeyatts as usize - 1;
-        // 0 for an expression.
-        let attribute = *form.indkey.values.as_ptr().add(last);
-        if attribute != 0 && !*is_null.add(last) {
-            let (table, index, value) = ((*heap).rd_id, (*rel.as_ptr()).rd_id, *values.add(last));
-            let entry = claims::Entry { statement, table, index, attribute, value };
-            claims::entered(&entry, || is_on_trial(heap, heap_tid));
-        }
+    let (index, searched) = (rel.oid(), rel.key_columns() - 1);
+    // SAFETY: there is a value for each column.
+    let value = unsafe { Values::new(values, is_null, searched + 1) }.get(searched);
+    // 0 for an expression.
+    let attribute = rel.table_column(searched);
+    if attribute != 0
+        && let Some(value) = value
+    {
+        // SAFETY: the table is open.
+        let table = unsafe { (*heap).rd_id };
+        let entry = claims::Entry { statement, table, index, attribute, value };
+        // SAFETY: the table is open, and the row is in it.
+        let is_on_trial = || unsafe { is_on_trial(heap, heap_tid) };
+        // SAFETY: the value is that of this column, and not NULL.
+        unsafe { claims::entered(&entry, is_on_trial) };
     }
 }
 
@@ -99,15 +105,14 @@ unsafe fn reader<'a, K: TreeKey>(
     index: &Index<K>,
     info: *mut pg_sys::IndexInfo,
 ) -> &'a mut RowReader {
-    // SAFETY: `info` is valid, and only this function uses its ii_AmCache for an index of this
-    // access method.
-    unsafe {
-        let mut kept = (*info).ii_AmCache.cast::<RowReader>();
-        if kept.is_null() {
-            let reader = RowReader::new(index);
-            kept = PgMemoryContexts::For((*info).ii_Context).leak_and_drop_on_delete(reader);
-            (*info).ii_AmCache = kept.cast();
-        }
-        &mut *kept
+    // SAFETY: `info` is valid.
+    let info = unsafe { &mut *info };
+    let mut kept = info.ii_AmCache.cast::<RowReader>();
+    if kept.is_null() {
+        let mut context = PgMemoryContexts::For(info.ii_Context);
+        kept = context.leak_and_drop_on_delete(RowReader::new(index));
+        info.ii_AmCache = kept.cast();
     }
+    // SAFETY: only this function uses ii_AmCache of an index of this access method.
+    unsafe { &mut *kept }
 }

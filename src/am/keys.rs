@@ -7,7 +7,7 @@ use simhash_index::insert::Beside;
 use simhash_index::page::MOST_KEY;
 use simhash_index::postings::Presence;
 
-use super::columns::Columns;
+use super::columns::{Columns, Values};
 use super::kind::{Kind, Searched};
 use super::text_keys::TextKeys;
 use crate::storage::Index;
@@ -63,41 +63,32 @@ pub struct RowReader {
 }
 
 impl RowReader {
-    /// # Safety
-    /// `index` is open.
-    pub unsafe fn new<K: TreeKey>(index: &Index<K>) -> Self {
+    pub fn new<K: TreeKey>(index: &Index<K>) -> Self {
         let searched = Searched::of(index);
-        let is_of_texts = searched.kind.is_of_texts();
-        Self {
-            searched,
-            columns: Columns::of(index.store, &index.meta()),
-            // SAFETY: `index` is open and, if this runs, of texts.
-            texts: is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) }),
-        }
+        let columns = Columns::of(index.store, &index.meta());
+        Self { searched, columns, texts: TextKeys::of(index.store, searched.kind) }
     }
 
     /// # Safety
-    /// `values` and `is_null` have an element for each column of the index, and `tid` is valid.
+    /// `values` and `is_null` have an element for each column of the index, of its type unless it
+    /// is NULL, and `tid` is valid.
     pub unsafe fn read<K: TreeKey>(
         &mut self,
         values: *const pg_sys::Datum,
         is_null: *const bool,
         tid: pg_sys::ItemPointer,
     ) -> IndexRow<K> {
-        let column = self.columns.scope_columns();
-        // SAFETY: the arrays have an element for each column; a value that is not NULL is of its
-        // column's type.
-        unsafe {
-            let keys = (!*is_null.add(column)).then(|| {
-                let value = *values.add(column);
-                match &mut self.texts {
-                    None => self.searched.keys(value),
-                    Some(texts) => Keys::Many(texts.of_value(value)),
-                }
-            });
-            let beside = self.columns.beside(values, is_null, tid::pack(&*tid));
-            IndexRow { keys, beside }
-        }
+        // SAFETY: the arrays have an element for each column.
+        let values = unsafe { Values::new(values, is_null, self.columns.count()) };
+        let keys = values.get(self.columns.scope_columns()).map(|value| match &mut self.texts {
+            // SAFETY: the value is of the searched column's type.
+            None => unsafe { self.searched.keys(value) },
+            // SAFETY: the value is of the searched column's type.
+            Some(texts) => Keys::Many(unsafe { texts.of_value(value) }),
+        });
+        // SAFETY: there is a value of each column's type, and `tid` is valid.
+        let beside = unsafe { self.columns.beside(values, tid::pack(&*tid)) };
+        IndexRow { keys, beside }
     }
 }
 
@@ -131,12 +122,10 @@ impl Searched {
             return Keys::One(unsafe { self.key(value) });
         }
         let mut keys = Vec::new();
-        // SAFETY: `value` is an array of the column's type, and its elements are fingerprints.
-        unsafe {
-            for_each_element(value, |element| {
-                keys.extend(element.map(|fp| self.key::<F>(fp)));
-            });
-        }
+        // SAFETY: an element is a fingerprint.
+        let one = |element| unsafe { self.key::<F>(element) };
+        // SAFETY: `value` is an array of the column's type.
+        unsafe { for_each_element(value, |element| keys.extend(element.map(one))) };
         keys.sort_unstable();
         keys.dedup();
         Keys::Many(keys)
@@ -158,13 +147,10 @@ impl Searched {
             return unsafe { self.condition(number, argument) }.into_iter().collect();
         }
         let mut conditions = Vec::new();
-        // SAFETY: `argument` is an array of the operator's right-hand type; its elements are
-        // arguments of a single value's operator.
-        unsafe {
-            for_each_element(argument, |element| {
-                conditions.extend(element.and_then(|one| self.condition::<F>(number, one)));
-            });
-        }
+        // SAFETY: an element is an argument of a single value's operator.
+        let one = |element| unsafe { self.condition::<F>(number, element) };
+        // SAFETY: `argument` is an array of the operator's right-hand type.
+        unsafe { for_each_element(argument, |element| conditions.extend(element.and_then(one))) };
         conditions.sort_unstable_by_key(|condition| (condition.center, condition.distance));
         conditions.dedup_by_key(|condition| (condition.center, condition.distance));
         conditions
@@ -192,32 +178,32 @@ impl Searched {
     /// which may be wider.
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
-        // SAFETY: the caller passes a single value of this kind.
-        unsafe {
-            match self.kind.width() {
-                Some(_) if self.kind.is_ball() => self.ball(value).center,
-                Some(width) if F::BITS == self.bits => width.fingerprint(value),
-                Some(width) => width.code(value).leading(),
-                None => BitString::with(value, |bits| {
-                    bits.check_is_as_long(self.bits as usize);
-                    self.leading(bits)
-                }),
-            }
+        let of_bits = |bits: &BitString<'_>| {
+            bits.check_is_as_long(self.bits as usize);
+            self.leading(bits)
+        };
+        match self.kind.width() {
+            // SAFETY: the value is a ball of this width.
+            Some(_) if self.kind.is_ball() => unsafe { self.ball(value) }.center,
+            // SAFETY: the value is a fingerprint of this width.
+            Some(width) if F::BITS == self.bits => unsafe { width.fingerprint(value) },
+            // SAFETY: the value is a fingerprint of this width.
+            Some(width) => unsafe { width.code(value) }.leading(),
+            // SAFETY: the value is a bit string.
+            None => unsafe { BitString::with(value, of_bits) },
         }
     }
 
     /// The key of a single argument of `=`; `None` if no row can be equal to it.
     unsafe fn equal_key<F: Key>(self, value: pg_sys::Datum) -> Option<F> {
-        // SAFETY: the caller passes a single value of this kind.
-        unsafe {
-            if self.kind == Kind::Bits {
-                BitString::with(value, |bits| {
-                    (bits.length == self.bits as usize).then(|| self.leading(bits))
-                })
-            } else {
-                Some(self.key(value))
-            }
+        if self.kind != Kind::Bits {
+            // SAFETY: the value is a single one of this kind.
+            return Some(unsafe { self.key(value) });
         }
+        let read =
+            |bits: &BitString<'_>| (bits.length == self.bits as usize).then(|| self.leading(bits));
+        // SAFETY: the value is a bit string.
+        unsafe { BitString::with(value, read) }
     }
 
     /// A bit string of the column's length, in the most significant bits of `F`. Bits beyond its
@@ -230,16 +216,16 @@ impl Searched {
     /// A single ball, with its centre as [`Searched::key`] gives keys.
     #[inline]
     unsafe fn ball<F: Key>(self, value: pg_sys::Datum) -> Ball<F> {
-        // SAFETY: the caller passes a ball of this width.
-        unsafe {
-            match self.kind.width() {
-                Some(width) if F::BITS == self.bits => width.ball(value),
-                Some(width) => width.ball_code(value).map(|center| center.leading()),
-                None => {
-                    let BitBall { center, radius } = BitBall::decode(value);
-                    center.check_is_as_long(self.bits as usize);
-                    Ball { center: self.leading(&center), radius }
-                }
+        match self.kind.width() {
+            // SAFETY: the value is a ball of this width.
+            Some(width) if F::BITS == self.bits => unsafe { width.ball(value) },
+            // SAFETY: the value is a ball of this width.
+            Some(width) => unsafe { width.ball_code(value) }.map(|center| center.leading()),
+            None => {
+                // SAFETY: the value is a ball of bit strings.
+                let BitBall { center, radius } = unsafe { BitBall::decode(value) };
+                center.check_is_as_long(self.bits as usize);
+                Ball { center: self.leading(&center), radius }
             }
         }
     }

@@ -73,20 +73,13 @@ impl Searched {
     }
 
     /// The searched column of a new index. Raises an ERROR if it cannot be searched.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn of_new(rel: IndexRel) -> Self {
-        // SAFETY: `rel` is open, so it has a descriptor with all of its columns.
-        let (kind, column) = unsafe {
-            let kind = Kind::of_index(rel.as_ptr());
-            let column = key_columns(rel.as_ptr()) - 1;
-            (kind, *crate::compat::attribute((*rel.as_ptr()).rd_att, column))
-        };
+    pub fn of_new(rel: IndexRel) -> Self {
+        let kind = Kind::of_rel(rel);
         let declared = || {
             if kind.is_of_texts() {
                 return Some(8 * POSTING_KEY as u32);
             }
+            let column = rel.attribute(rel.key_columns() - 1)?;
             declared_length(column.atttypid, column.atttypmod)
         };
         let bits = kind.width().map(Width::bits).or_else(declared);
@@ -130,12 +123,17 @@ impl Kind {
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
-        // SAFETY: `rel` is open; its last key column is the searched one.
-        let (code, index) = unsafe { (code_of(rel, key_columns(rel) - 1), IndexRel::new(rel)) };
+        // SAFETY: `rel` is open while it is read here.
+        Self::of_rel(unsafe { IndexRel::new(rel) })
+    }
+
+    /// The kind of an index's searched column, by its operator class.
+    pub fn of_rel(rel: IndexRel) -> Self {
+        let code = code_of(rel, rel.key_columns() - 1);
         if code == ScopeType::Text as u32 {
             return Kind::Texts;
         }
-        Self::from_code(code).unwrap_or_else(|| refuse(index, code))
+        Self::from_code(code).unwrap_or_else(|| refuse(rel, code))
     }
 
     /// The kind of an existing index's searched column: see [`Searched::of`].
@@ -244,23 +242,20 @@ fn layout_of(type_oid: pg_sys::Oid) -> (i16, bool) {
 /// # Safety
 /// `rel` is an open index.
 pub unsafe fn key_columns(rel: pg_sys::Relation) -> usize {
-    // SAFETY: `rel` is open, so it has its pg_index row.
-    unsafe { (*(*rel).rd_index).indnkeyatts as usize }
+    // SAFETY: `rel` is open while it is read here.
+    unsafe { IndexRel::new(rel) }.key_columns()
 }
 
 /// The code that the operator class of a key column gives for what the column holds. Columns count
-/// from 0.
-///
-/// # Safety
-/// `rel` is an open index of this access method that has this column.
-pub unsafe fn code_of(rel: pg_sys::Relation, column: usize) -> u32 {
-    // SAFETY: index_getprocinfo raises an ERROR if the operator class lacks support function 1.
-    // pg_simhash's own take `internal` and ignore it; only a superuser can create another class.
-    unsafe {
-        let function = pg_sys::index_getprocinfo(rel, (column + 1) as pg_sys::AttrNumber, 1);
-        let code = pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
-        code.value() as u32
-    }
+/// from 0. 0, which is no code, if there is no such key column.
+pub fn code_of(rel: IndexRel, column: usize) -> u32 {
+    let none = (pg_sys::InvalidOid, pg_sys::Datum::null());
+    let call = |function| {
+        // SAFETY: pg_simhash's own support functions take `internal` and ignore it; only a
+        // superuser can create another class.
+        unsafe { pg_sys::FunctionCall1Coll(function, none.0, none.1) }.value() as u32
+    };
+    rel.support_function(column).map_or(0, call)
 }
 
 /// Opens an index with keys of type `K`. Raises XX002 as [`Searched::of`] does.

@@ -4,9 +4,9 @@
 //! Where things are: [`handler`] (what the access method can do), [`options`], [`kind`] and
 //! [`keys`] (columns, and how their values become keys), [`columns`] and [`scope`] (columns
 //! compared by equality, and included columns), [`insert`], [`build`], [`scan`], [`vacuum`],
-//! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`]
-//! (privileges), [`elsewhere`] (tables whose rows are elsewhere), [`info`], [`check`] and
-//! [`recipe`].
+//! [`cost`], [`expression`] (the planner's nodes), [`validate`]. For SQL functions that are given
+//! an index: [`opened`], [`rights`] (privileges), [`elsewhere`] (tables whose rows are elsewhere),
+//! [`info`], [`check`] and [`recipe`].
 
 pub mod asked;
 mod build;
@@ -14,6 +14,7 @@ pub mod check;
 pub mod columns;
 mod cost;
 pub mod elsewhere;
+mod expression;
 pub mod handler;
 pub mod info;
 mod insert;

@@ -42,40 +42,37 @@ impl Opened {
 
     fn of_table(oid: pg_sys::Oid, expected: pg_sys::Oid, lock: u32) -> Self {
         let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: the heap is locked before its index, as PostgreSQL does. Both are open when they
-        // are read.
-        unsafe {
+        // SAFETY: the heap is locked before its index, as PostgreSQL does. It is open when it is
+        // read.
+        let (heap, owner, rights, index) = unsafe {
             let heap = pg_sys::table_open(expected, lock);
             let rights = OwnersRights::take(heap);
-            let index = pg_sys::index_open(oid, lock);
-            // Before the heap was locked, the index may have been dropped and its OID reused.
-            if pg_sys::IndexGetRelation(oid, true) != expected {
-                wrong_object(oid);
-            }
-            let handler = (*(*index).rd_indam).ambuild;
-            if !handler.is_some_and(|build| std::ptr::fn_addr_eq(build, ambuild as BuildFunction)) {
-                wrong_object(oid);
-            }
-            let before = LENT.with_borrow_mut(|lent| {
-                lent.push(owner(heap));
-                lent.len() - 1
-            });
-            Self { heap, index, lock, before, rights }
+            (heap, owner(heap), rights, pg_sys::index_open(oid, lock))
+        };
+        // Before the heap was locked, the index may have been dropped and its OID reused.
+        // SAFETY: a catalogue look-up in a transaction; the index is open.
+        let (table, build) =
+            unsafe { (pg_sys::IndexGetRelation(oid, true), (*(*index).rd_indam).ambuild) };
+        let is_ours = |build| std::ptr::fn_addr_eq(build, ambuild as BuildFunction);
+        if table != expected || !build.is_some_and(is_ours) {
+            wrong_object(oid);
         }
+        let before = LENT.with_borrow_mut(|lent| {
+            lent.push(owner);
+            lent.len() - 1
+        });
+        Self { heap, index, lock, before, rights }
     }
 
     /// Whether the index has every row version that this transaction's snapshot can see. The
     /// planner tests the same condition.
     pub fn covers_snapshot(&self) -> bool {
-        // SAFETY: the index is open, so it has its pg_index row.
-        unsafe {
-            let index = &*self.index;
-            !(*index.rd_index).indcheckxmin
-                || pg_sys::TransactionIdPrecedes(
-                    created_by(index.rd_indextuple),
-                    pg_sys::TransactionXmin,
-                )
-        }
+        // SAFETY: the index is open, so it has its pg_index row, which is a tuple.
+        let (checks, created) = unsafe {
+            ((*(*self.index).rd_index).indcheckxmin, created_by((*self.index).rd_indextuple))
+        };
+        // SAFETY: compares two numbers.
+        !checks || unsafe { pg_sys::TransactionIdPrecedes(created, pg_sys::TransactionXmin) }
     }
 
     /// Raises 55000 unless the index is valid, ready and live.
@@ -149,12 +146,11 @@ pub unsafe fn as_owner<T>(heap: pg_sys::Relation, call: impl FnOnce() -> T) -> T
     }
     // SAFETY: `heap` is open and locked. The user is restored below, or by the abort after an
     // ERROR.
-    unsafe {
-        let rights = OwnersRights::take(heap);
-        let result = call();
-        rights.give_back();
-        result
-    }
+    let rights = unsafe { OwnersRights::take(heap) };
+    let result = call();
+    // SAFETY: a later `take` has ended with the call.
+    unsafe { rights.give_back() };
+    result
 }
 
 /// # Safety
@@ -181,17 +177,19 @@ impl OwnersRights {
     /// # Safety
     /// `heap` is open and locked.
     unsafe fn take(heap: pg_sys::Relation) -> Self {
+        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: writes both numbers.
+        unsafe { pg_sys::GetUserIdAndSecContext(&mut user, &mut context) };
+        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         // SAFETY: `heap` is open. `give_back` restores user and settings, or the abort after an
         // ERROR does.
-        unsafe {
-            let (mut user, mut context) = (pg_sys::InvalidOid, 0);
-            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
-            let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        let settings = unsafe {
             pg_sys::SetUserIdAndSecContext(owner(heap), restricted);
             let settings = pg_sys::NewGUCNestLevel();
             restrict_search_path();
-            Self { user, context, settings }
-        }
+            settings
+        };
+        Self { user, context, settings }
     }
 
     /// # Safety
@@ -246,17 +244,18 @@ pub fn heap_of(index: pg_sys::Oid) -> pg_sys::Oid {
 }
 
 /// The transaction that inserted a catalogue row.
+///
+/// # Safety
+/// `tuple` is a row of a catalogue.
 unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
-    // SAFETY: the caller passes a catalogue tuple.
-    unsafe {
-        let header = &*(*tuple).t_data;
-        let frozen = (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
-        if header.t_infomask & frozen == frozen {
-            pg_sys::FrozenTransactionId
-        } else {
-            header.t_choice.t_heap.t_xmin
-        }
+    // SAFETY: a row of a catalogue has a header.
+    let header = unsafe { &*(*tuple).t_data };
+    let frozen = (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
+    if header.t_infomask & frozen == frozen {
+        return pg_sys::FrozenTransactionId;
     }
+    // SAFETY: the tuple is from disk, so it has transaction ids here.
+    unsafe { header.t_choice.t_heap.t_xmin }
 }
 
 fn wrong_object(oid: pg_sys::Oid) -> ! {
@@ -284,19 +283,20 @@ fn wrong_object(oid: pg_sys::Oid) -> ! {
 /// The simhash indexes of the named table, or of the table of the named index. Empty if the table
 /// cannot be locked at once.
 fn indexes_instead_of(oid: pg_sys::Oid) -> Vec<String> {
-    // SAFETY: catalogue look-ups in a transaction. The relation is opened under the lock taken
-    // here, which the caller's ERROR releases.
-    unsafe {
-        let table = valid(pg_sys::IndexGetRelation(oid, true)).unwrap_or(oid);
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        if !pg_sys::ConditionalLockRelationOid(table, lock) {
-            return Vec::new();
-        }
-        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock as pg_sys::LOCKMODE);
-        if relation.is_null() {
-            return Vec::new();
-        }
-        let own = indexes(relation).filter(|index| is_of_access_method(index.oid()));
-        own.filter_map(|index| qualified_name(index.oid())).collect()
+    // SAFETY: a catalogue look-up in a transaction.
+    let table = valid(unsafe { pg_sys::IndexGetRelation(oid, true) }).unwrap_or(oid);
+    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: locks what has this OID. The caller's ERROR releases the lock.
+    if !unsafe { pg_sys::ConditionalLockRelationOid(table, lock) } {
+        return Vec::new();
     }
+    // SAFETY: opens the relation under that lock.
+    let relation = unsafe { pg_sys::try_relation_open(table, pg_sys::NoLock as pg_sys::LOCKMODE) };
+    if relation.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the relation is open.
+    let all = unsafe { indexes(relation) };
+    let own = all.filter(|index| is_of_access_method(index.oid()));
+    own.filter_map(|index| qualified_name(index.oid())).collect()
 }

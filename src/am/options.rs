@@ -50,65 +50,33 @@ static KIND: AtomicU32 = AtomicU32::new(0);
 
 /// Registers the parameters in this process. Called once, when the library is loaded.
 pub fn register() {
+    let strict = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
+    let lenient = pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE;
+    // SAFETY: called while the library is loaded.
+    let kind = unsafe { pg_sys::add_reloption_kind() };
+    let integer =
+        |name: &'static CStr, text: &'static CStr, [usual, least, most]: [i32; 3], lock| {
+            let (name, text) = (name.as_ptr(), text.as_ptr());
+            // SAFETY: called while the library is loaded; the strings are static.
+            unsafe { pg_sys::add_int_reloption(kind, name, text, usual, least, most, lock) };
+        };
+    let text = c"Number of blocks, and of tables: 4 for 64 bits and 8 for 128 by default.";
+    integer(c"blocks", text, [0, 1, 16], strict);
+    let text = c"How full, in percent, a build leaves the pages.";
+    integer(c"fillfactor", text, [0, 50, 100], lenient);
+    let text = c"kB of postings that are gathered before they are written where they belong.";
+    integer(c"recent", text, [-1, -1, 1 << 20], lenient);
+    let text = c"The least number of words of a passage that the index finds: 25 by default.";
+    integer(c"words", text, [0, *WORDS.start() as i32, *WORDS.end() as i32], strict);
+    let (name, text) = (c"similarity", c"The least similarity of texts that the index serves.");
+    let (name, text, least) = (name.as_ptr(), text.as_ptr(), LEAST_SIMILARITY);
     // SAFETY: called while the library is loaded; the strings are static.
-    unsafe {
-        let kind = pg_sys::add_reloption_kind();
-        let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
-        pg_sys::add_int_reloption(
-            kind,
-            c"blocks".as_ptr(),
-            c"Number of blocks, and of tables: 4 for 64 bits and 8 for 128 by default.".as_ptr(),
-            0,
-            1,
-            16,
-            lock,
-        );
-        pg_sys::add_int_reloption(
-            kind,
-            c"fillfactor".as_ptr(),
-            c"How full, in percent, a build leaves the pages.".as_ptr(),
-            0,
-            50,
-            100,
-            pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
-        );
-        pg_sys::add_int_reloption(
-            kind,
-            c"recent".as_ptr(),
-            c"kB of postings that are gathered before they are written where they belong.".as_ptr(),
-            -1,
-            -1,
-            1 << 20,
-            pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
-        );
-        pg_sys::add_real_reloption(
-            kind,
-            c"similarity".as_ptr(),
-            c"The least similarity of texts that the index serves.".as_ptr(),
-            UNSET,
-            LEAST_SIMILARITY,
-            1.0,
-            lock,
-        );
-        pg_sys::add_string_reloption(
-            kind,
-            c"config".as_ptr(),
-            c"How texts become sets of shingles: a simhash_config.".as_ptr(),
-            std::ptr::null(),
-            Some(check_config),
-            lock,
-        );
-        pg_sys::add_int_reloption(
-            kind,
-            c"words".as_ptr(),
-            c"The least number of words of a passage that the index finds: 25 by default.".as_ptr(),
-            0,
-            *WORDS.start() as i32,
-            *WORDS.end() as i32,
-            lock,
-        );
-        KIND.store(kind as u32, Ordering::Relaxed);
-    }
+    unsafe { pg_sys::add_real_reloption(kind, name, text, UNSET, least, 1.0, strict) };
+    let (name, text) = (c"config", c"How texts become sets of shingles: a simhash_config.");
+    let (name, text, none) = (name.as_ptr(), text.as_ptr(), std::ptr::null());
+    // SAFETY: called while the library is loaded; the strings are static.
+    unsafe { pg_sys::add_string_reloption(kind, name, text, none, Some(check_config), strict) };
+    KIND.store(kind as u32, Ordering::Relaxed);
 }
 
 /// Raises 22P02 if the text is no config.
@@ -141,55 +109,37 @@ pub unsafe extern "C-unwind" fn amoptions(
         field(c"config", RELOPT_TYPE_STRING, offset_of!(Options, config)),
         field(c"words", RELOPT_TYPE_INT, offset_of!(Options, words)),
     ];
+    let kind = KIND.load(Ordering::Relaxed) as pg_sys::relopt_kind::Type;
+    let (size, all, count) = (size_of::<Options>(), fields.as_ptr(), fields.len() as i32);
     // SAFETY: `fields` describes `Options`.
-    with_hint(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, PARAMETERS, || unsafe {
-        pg_sys::build_reloptions(
-            given,
-            validate,
-            KIND.load(Ordering::Relaxed) as pg_sys::relopt_kind::Type,
-            size_of::<Options>(),
-            fields.as_ptr(),
-            fields.len() as i32,
-        )
-        .cast()
-    })
+    let parse = || unsafe { pg_sys::build_reloptions(given, validate, kind, size, all, count) };
+    with_hint(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, PARAMETERS, parse).cast()
 }
 
 impl Options {
     /// The parameters of an index; `None` if none was given.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    unsafe fn of<'a>(rel: pg_sys::Relation) -> Option<&'a Self> {
-        // SAFETY: `rel` is open; rd_options is null or what amoptions returned.
-        unsafe { (*rel).rd_options.cast::<Self>().as_ref() }
+    fn of(rel: &IndexRel) -> Option<&Self> {
+        // SAFETY: `rel` is an open index of this access method, so rd_options is null or what
+        // amoptions returned.
+        unsafe { (*rel.as_ptr()).rd_options.cast::<Self>().as_ref() }
     }
 
     /// The number of blocks to build with.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn blocks(rel: pg_sys::Relation, default: u32) -> u32 {
-        // SAFETY: `rel` is an open index of this access method.
-        let given = unsafe { Self::of(rel) }.map_or(0, |options| options.blocks);
+    pub fn blocks(rel: IndexRel, default: u32) -> u32 {
+        let given = Self::of(&rel).map_or(0, |options| options.blocks);
         if given > 0 { given as u32 } else { default }
     }
 
     /// How full a build leaves the pages, in percent.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn fillfactor(rel: pg_sys::Relation, is_of_texts: bool) -> usize {
-        // SAFETY: `rel` is an open index of this access method.
-        let given = unsafe { Self::of(rel) }.map_or(0, |options| options.fillfactor);
+    pub fn fillfactor(rel: IndexRel, is_of_texts: bool) -> usize {
+        let given = Self::of(&rel).map_or(0, |options| options.fillfactor);
         let default = if is_of_texts { DEFAULT_FILLFACTOR_OF_TEXTS } else { DEFAULT_FILLFACTOR };
         (if given > 0 { given } else { default }) as usize
     }
 
     /// How many leaves the recent tree may have.
     pub fn most_recent(rel: IndexRel) -> u32 {
-        // SAFETY: `rel` is an open index of this access method.
-        let given = unsafe { Self::of(rel.as_ptr()) }.map_or(-1, |options| options.recent);
+        let given = Self::of(&rel).map_or(-1, |options| options.recent);
         match u32::try_from(given) {
             Ok(kilobytes) => kilobytes.div_ceil(pg_sys::BLCKSZ / 1024),
             Err(_) => recent_by_default(rel.pages()),
@@ -197,12 +147,8 @@ impl Options {
     }
 
     /// The parameters `similarity` and `config`, where they were given.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn of_texts(rel: IndexRel) -> (Option<f64>, Option<String>) {
-        // SAFETY: `rel` is an open index of this access method.
-        let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return (None, None) };
+    pub fn of_texts(rel: IndexRel) -> (Option<f64>, Option<String>) {
+        let Some(options) = Self::of(&rel) else { return (None, None) };
         let similarity = (options.similarity != UNSET).then_some(options.similarity);
         let start = usize::try_from(options.config).ok().filter(|&start| start > 0);
         let config = start.map(|start| {
@@ -215,12 +161,8 @@ impl Options {
     }
 
     /// Raises 22023 if an index has `similarity` or `config`, which it cannot use.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn expect_none_of_texts(rel: IndexRel) {
-        // SAFETY: `rel` is an open index of this access method.
-        let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return };
+    pub fn expect_none_of_texts(rel: IndexRel) {
+        let Some(options) = Self::of(&rel) else { return };
         let given = [(options.similarity != UNSET, "similarity"), (options.config > 0, "config")];
         if let Some((_, name)) = given.iter().find(|(is_given, _)| *is_given) {
             raise_useless(
@@ -233,22 +175,14 @@ impl Options {
     }
 
     /// The parameter `words`, if it was given.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn words(rel: IndexRel) -> Option<usize> {
-        // SAFETY: `rel` is an open index of this access method.
-        let given = unsafe { Self::of(rel.as_ptr()) }.map_or(0, |options| options.words);
+    pub fn words(rel: IndexRel) -> Option<usize> {
+        let given = Self::of(&rel).map_or(0, |options| options.words);
         usize::try_from(given).ok().filter(|&words| words > 0)
     }
 
     /// Raises 22023 if an index that is not of passages has `words`.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn expect_no_words(rel: IndexRel) {
-        // SAFETY: `rel` is an open index of this access method.
-        if unsafe { Self::words(rel) }.is_some() {
+    pub fn expect_no_words(rel: IndexRel) {
+        if Self::words(rel).is_some() {
             raise_useless(
                 rel,
                 "words",
@@ -258,12 +192,8 @@ impl Options {
     }
 
     /// Raises 22023 if an index of passages has `similarity`.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn expect_no_similarity(rel: IndexRel) {
-        // SAFETY: `rel` is an open index of this access method.
-        if unsafe { Self::of_texts(rel) }.0.is_some() {
+    pub fn expect_no_similarity(rel: IndexRel) {
+        if Self::of_texts(rel).0.is_some() {
             raise_useless(
                 rel,
                 "similarity",
@@ -273,12 +203,8 @@ impl Options {
     }
 
     /// Raises 22023 if an index of texts has `blocks`.
-    ///
-    /// # Safety
-    /// `rel` is an open index of this access method.
-    pub unsafe fn expect_no_blocks(rel: IndexRel) {
-        // SAFETY: `rel` is an open index of this access method.
-        if unsafe { Self::blocks(rel.as_ptr(), 0) } > 0 {
+    pub fn expect_no_blocks(rel: IndexRel) {
+        if Self::blocks(rel, 0) > 0 {
             raise_useless(rel, "blocks", "Only fingerprints are cut into blocks.");
         }
     }

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::base::key::Key;
 use simhash_core::passages::{self, WORDS, Window, Winnower};
 use simhash_core::{Simhasher, VALUES};
@@ -14,6 +14,7 @@ use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
+use super::expression::Expression;
 use super::options::Options;
 use super::texts::{
     expect_same_values, expect_same_words, lines_of, schema_of, warn_once, words_of,
@@ -43,20 +44,14 @@ pub struct PassageRecipe {
 }
 
 impl PassageRecipe {
-    /// The recipe of a new index. Raises an ERROR if its parameters give none.
-    ///
-    /// # Safety
-    /// `rel` is open, and its last key column is of passages.
-    pub unsafe fn of_new(rel: IndexRel) -> Self {
-        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
-        unsafe {
-            Options::expect_no_blocks(rel);
-            Options::expect_no_similarity(rel);
-            let words = Options::words(rel).unwrap_or(DEFAULT_WORDS);
-            let config: Rc<str> = Options::of_texts(rel).1.as_deref().unwrap_or("{}").into();
-            let lists = lists_of(&config, schema_of(rel));
-            Self { words, config, lists, values: VALUES.into() }
-        }
+    /// The recipe of a new index of passages. Raises an ERROR if its parameters give none.
+    pub fn of_new(rel: IndexRel) -> Self {
+        Options::expect_no_blocks(rel);
+        Options::expect_no_similarity(rel);
+        let words = Options::words(rel).unwrap_or(DEFAULT_WORDS);
+        let config: Rc<str> = Options::of_texts(rel).1.as_deref().unwrap_or("{}").into();
+        let lists = lists_of(&config, schema_of(rel));
+        Self { words, config, lists, values: VALUES.into() }
     }
 
     /// The recipe of an existing index.
@@ -83,12 +78,8 @@ impl PassageRecipe {
 
     /// Warns, once in a session, if the storage parameters differ from those that the index was
     /// built with.
-    ///
-    /// # Safety
-    /// `rel` is open.
-    unsafe fn warn_of_others(&self, rel: IndexRel) {
-        // SAFETY: `rel` is open.
-        let (words, config) = unsafe { (Options::words(rel), Options::of_texts(rel).1) };
+    fn warn_of_others(&self, rel: IndexRel) {
+        let (words, config) = (Options::words(rel), Options::of_texts(rel).1);
         let is_other = words.is_some_and(|given| given != self.words)
             || config.is_some_and(|given| !ConfigText::same_tokens(&given, &self.config));
         if is_other {
@@ -121,9 +112,8 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: `clause` is an index qual on the text, so a constant is of the operator's
-        // right-hand type.
+    pub unsafe fn tells(&self, clause: Expression) -> bool {
+        // SAFETY: `clause` is an index qual on the text.
         let passage = unsafe { constant_of(clause) };
         passage.is_none_or(|passage| {
             passage.words as usize >= self.words
@@ -137,18 +127,16 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn keys_of(&self, clause: *mut pg_sys::Node) -> f64 {
+    pub unsafe fn keys_of(&self, clause: Expression) -> f64 {
         // Two keys from each window, which is half of a passage long.
         let keys = |bytes: usize, words: usize| {
             1.0 + 4.0 * (bytes / BYTES_PER_WORD).saturating_sub(words) as f64 / words as f64
         };
         // SAFETY: `clause` is an index qual on the text.
-        unsafe {
-            match constant_of(clause) {
-                Some(passage) => keys(passage.text.len(), self.words),
-                None if knows_words(clause) => keys(USUAL_BYTES, self.words),
-                None => keys(USUAL_BYTES, *WORDS.start()) + self.words as f64,
-            }
+        match unsafe { constant_of(clause) } {
+            Some(passage) => keys(passage.text.len(), self.words),
+            None if knows_words(clause) => keys(USUAL_BYTES, self.words),
+            None => keys(USUAL_BYTES, *WORDS.start()) + self.words as f64,
         }
     }
 
@@ -156,9 +144,9 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn is_sure_of(&self, clause: *mut pg_sys::Node) -> bool {
+    pub unsafe fn is_sure_of(&self, clause: Expression) -> bool {
         // SAFETY: `clause` is an index qual on the text.
-        unsafe { constant_of(clause).is_some() || knows_words(clause) }
+        unsafe { constant_of(clause) }.is_some() || knows_words(clause)
     }
 
     /// A tokenizer of texts by this recipe. Raises 55000 if the library makes other keys now, or a
@@ -167,8 +155,7 @@ impl PassageRecipe {
     /// # Safety
     /// `rel` is the open index that has this recipe.
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
-        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
-        let schema = unsafe { schema_of(rel) };
+        let schema = schema_of(rel);
         expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.lists, || lists_of(&self.config, schema));
         simhasher_for(passages::recipe(&ConfigText::config_of(&self.config)), schema)
@@ -184,49 +171,26 @@ const USUAL_BYTES: usize = 600;
 const BYTES_PER_WORD: usize = 6;
 
 /// The right operand of an operator clause.
-///
-/// # Safety
-/// `clause` is an index qual.
-unsafe fn asked_of(clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a node is cast only to the type that its tag names.
-    unsafe {
-        if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
-            return None;
-        }
-        PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args).get_ptr(1)
-    }
+fn asked_of(clause: Expression) -> Option<Expression> {
+    clause.operator().and_then(|_| clause.argument(1))
 }
 
 /// Whether the right operand of an operator clause is a call with a constant second argument, as
 /// text_passage's number of words is.
-///
-/// # Safety
-/// `clause` is an index qual.
-unsafe fn knows_words(clause: *mut pg_sys::Node) -> bool {
-    // SAFETY: `clause` is an index qual; a node is cast only to the type that its tag names.
-    unsafe {
-        let call = asked_of(clause).filter(|&call| pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr));
-        call.is_some_and(|call| {
-            let arguments = (*call.cast::<pg_sys::FuncExpr>()).args;
-            let words = PgList::<pg_sys::Node>::from_pg(arguments).get_ptr(1);
-            words.is_some_and(|words| pgrx::is_a(words, pg_sys::NodeTag::T_Const))
-        })
-    }
+fn knows_words(clause: Expression) -> bool {
+    let call = asked_of(clause).filter(|asked| asked.call().is_some());
+    let words = call.and_then(|call| call.argument(1));
+    words.is_some_and(|words| words.tag() == pg_sys::NodeTag::T_Const)
 }
 
 /// The right operand of an operator clause, if it is a constant.
 ///
 /// # Safety
 /// `clause` is an index qual on a text searched for passages.
-unsafe fn constant_of<'a>(clause: *mut pg_sys::Node) -> Option<TextPassage<'a>> {
-    // SAFETY: a node is cast only to the type that its tag names; the operator's right-hand type is
-    // text_passage.
-    unsafe {
-        let argument = asked_of(clause)?;
-        let constant = argument.cast::<pg_sys::Const>();
-        let is_known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-        is_known.then(|| TextPassage::decode((*constant).constvalue))
-    }
+unsafe fn constant_of<'a>(clause: Expression) -> Option<TextPassage<'a>> {
+    let value = asked_of(clause)?.constant()?.constvalue;
+    // SAFETY: the operator's right-hand type is text_passage, and the constant is not NULL.
+    Some(unsafe { TextPassage::decode(value) })
 }
 
 fn passages_config(config: &str) -> Option<simhash_core::Config> {
@@ -248,15 +212,11 @@ pub struct PassageKeys {
 }
 
 impl PassageKeys {
-    /// # Safety
-    /// `rel` is an open index of passages.
-    pub unsafe fn of(rel: IndexRel) -> Self {
+    pub fn of(rel: IndexRel) -> Self {
         let recipe = PassageRecipe::of(rel);
-        // SAFETY: `rel` is open.
-        let simhasher = unsafe {
-            recipe.warn_of_others(rel);
-            recipe.simhasher(rel)
-        };
+        recipe.warn_of_others(rel);
+        // SAFETY: `rel` is open, and has this recipe.
+        let simhasher = unsafe { recipe.simhasher(rel) };
         let winnower = Winnower::new(recipe.window());
         Self { recipe, simhasher, winnower }
     }
@@ -285,23 +245,22 @@ impl PassageKeys {
     /// # Safety
     /// `argument` is a text_passage, and not NULL.
     pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+        let read = |passage: TextPassage<'_>| {
+            let own = &self.recipe;
+            if (passage.words as usize) < own.words
+                || !ConfigText::same_tokens(&passage.config, &own.config)
+            {
+                return Asked::Everything;
+            }
+            let keys: Vec<F> = self.of_text(&passage.text);
+            if keys.is_empty() {
+                return Asked::Nothing;
+            }
+            let wanted = |keys: &[F]| Wanted { keys: keys.to_vec(), shared: 1 };
+            Asked::Keys(keys.chunks(TOGETHER).map(wanted).collect())
+        };
         // SAFETY: `argument` is a text_passage, and not NULL.
-        unsafe {
-            TextPassage::with(argument, |passage| {
-                let own = &self.recipe;
-                if (passage.words as usize) < own.words
-                    || !ConfigText::same_tokens(&passage.config, &own.config)
-                {
-                    return Asked::Everything;
-                }
-                let keys: Vec<F> = self.of_text(&passage.text);
-                if keys.is_empty() {
-                    return Asked::Nothing;
-                }
-                let wanted = |keys: &[F]| Wanted { keys: keys.to_vec(), shared: 1 };
-                Asked::Keys(keys.chunks(TOGETHER).map(wanted).collect())
-            })
-        }
+        unsafe { TextPassage::with(argument, read) }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
+use super::expression::Expression;
 use super::opened::Opened;
 use super::rights::check_may_read;
 use crate::catalog::Schema;
@@ -19,92 +20,71 @@ use crate::types::{Text, Width};
 pub fn fingerprint_like(index: pg_sys::Oid, text: &str, schema: Schema) -> Option<AnyFp> {
     check_may_read(index);
     let opened = Opened::or_parent(index, pg_sys::AccessShareLock);
-    // SAFETY: the index is open. The call that is evaluated is of a pg_simhash function; its first
-    // argument, a text, is replaced by a text.
-    unsafe {
-        let expression = searched_expression(&opened);
-        let Some((call, width)) = recipe(expression, schema) else { raise_no_recipe(index) };
-        let call: *mut pg_sys::FuncExpr = pg_sys::copyObjectImpl(call.cast()).cast();
-        let text = Text::from(text.to_owned()).encode();
-        let text = pg_sys::makeConst(
-            pg_sys::TEXTOID,
-            -1,
-            pg_sys::DEFAULT_COLLATION_OID,
-            -1,
-            text,
-            false,
-            false,
-        );
+    let recipe = searched_expression(&opened).and_then(|made| recipe(made, schema));
+    let Some((call, width)) = recipe else { raise_no_recipe(index) };
+    let text = Text::from(text.to_owned()).encode();
+    let collation = pg_sys::DEFAULT_COLLATION_OID;
+    // SAFETY: a text is of variable length, and passed by reference. The copied call is of a
+    // pg_simhash function, whose first argument, a text, is replaced by a text.
+    let made = unsafe {
+        let text = pg_sys::makeConst(pg_sys::TEXTOID, -1, collation, -1, text, false, false);
+        let call: *mut pg_sys::FuncExpr = pg_sys::copyObjectImpl(call.as_ptr().cast()).cast();
         PgList::<pg_sys::Node>::from_pg((*call).args).replace_ptr(0, text.cast());
-        let made =
-            pg_sys::evaluate_expr(call.cast(), (*call).funcresulttype, -1, pg_sys::InvalidOid);
-        let made = made.cast::<pg_sys::Const>();
-        (!(*made).constisnull).then(|| AnyFp::of((*made).constvalue, width))
-    }
+        pg_sys::evaluate_expr(call.cast(), (*call).funcresulttype, -1, pg_sys::InvalidOid)
+    };
+    // SAFETY: evaluate_expr returns a constant of its own.
+    let made = unsafe { Expression::new(made.cast()) };
+    let value = made.as_ref().and_then(Expression::constant).map(|made| made.constvalue);
+    // SAFETY: the call's result is a fingerprint of this width, and not NULL.
+    value.map(|value| unsafe { AnyFp::of(value, width) })
 }
 
 /// The expression of the searched column, the last key column: the index's own, or that of a
-/// generated column. Null if it has none.
-unsafe fn searched_expression(opened: &Opened) -> *mut pg_sys::Node {
-    // SAFETY: the index and its table are open; `indkey` has a number for each column.
-    unsafe {
-        let form = &*(*opened.index).rd_index;
-        let columns = form.indkey.values.as_slice(form.indnkeyatts as usize);
-        let Some((&searched, before)) = columns.split_last() else { return std::ptr::null_mut() };
-        if searched == 0 {
-            let place = before.iter().filter(|&&column| column == 0).count();
-            let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
-            let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
-            return expressions.get_ptr(place).unwrap_or(std::ptr::null_mut());
-        }
-        if pg_sys::get_attgenerated((*opened.heap).rd_id, searched) == 0 {
-            return std::ptr::null_mut();
-        }
-        let expression = pg_sys::build_column_default(opened.heap, searched.into());
-        pg_sys::eval_const_expressions(std::ptr::null_mut(), expression)
-    }
+/// generated column.
+fn searched_expression(opened: &Opened) -> Option<Expression> {
+    let rel = opened.rel();
+    let searched = rel.key_columns() - 1;
+    let expression = match rel.table_column(searched) {
+        0 => rel.expression(searched)?,
+        // SAFETY: the table is open, and has this column. Its default is a copy.
+        column => unsafe {
+            if pg_sys::get_attgenerated((*opened.heap).rd_id, column) == 0 {
+                return None;
+            }
+            let expression = pg_sys::build_column_default(opened.heap, column.into());
+            pg_sys::eval_const_expressions(std::ptr::null_mut(), expression)
+        },
+    };
+    // SAFETY: the expression is a copy that nobody else has.
+    unsafe { Expression::new(expression) }
 }
 
 /// The call that makes fingerprints of a text, and their width. It may be inside casts and inside
 /// functions of pg_simhash that take a fingerprint first, as `hamming_ball` does.
-unsafe fn recipe(
-    mut node: *mut pg_sys::Node,
-    schema: Schema,
-) -> Option<(*mut pg_sys::FuncExpr, Width)> {
+fn recipe(mut node: Expression, schema: Schema) -> Option<(Expression, Width)> {
     let extension = Extension::installed()?;
-    // SAFETY: the node is cast only to the type that its tag names.
-    unsafe {
-        while !node.is_null() {
-            node = match (*node).type_ {
-                pg_sys::NodeTag::T_RelabelType => (*node.cast::<pg_sys::RelabelType>()).arg.cast(),
-                pg_sys::NodeTag::T_CoerceToDomain => {
-                    (*node.cast::<pg_sys::CoerceToDomain>()).arg.cast()
-                }
-                pg_sys::NodeTag::T_FuncExpr => {
-                    let call = node.cast::<pg_sys::FuncExpr>();
-                    let arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
-                    let first = arguments.get_ptr(0)?;
-                    let is_cast = (*call).funcformat != pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-                    let function = extension.function((*call).funcid);
-                    if let Some(function) = &function
-                        && function.arguments.first() == Some(&pg_sys::TEXTOID)
-                        && function.result != pg_sys::INT8OID
-                        && let Some(width) = Width::of_type(function.result, schema)
-                    {
-                        let constant = |node| pgrx::is_a(node, pg_sys::NodeTag::T_Const);
-                        let constants = arguments.iter_ptr().skip(1).all(constant);
-                        return constants.then_some((call, width));
-                    }
-                    if function.is_none() && !is_cast {
-                        return None;
-                    }
-                    first
-                }
-                _ => return None,
-            };
+    loop {
+        let Some(call) = node.call() else {
+            node = node.under_relabelling()?;
+            continue;
+        };
+        let first = node.argument(0)?;
+        let is_cast = call.funcformat != pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        let function = extension.function(call.funcid);
+        if let Some(function) = &function
+            && function.arguments.first() == Some(&pg_sys::TEXTOID)
+            && function.result != pg_sys::INT8OID
+            && let Some(width) = Width::of_type(function.result, schema)
+        {
+            let mut others = (1..).map_while(|place| node.argument(place));
+            let are_constant = others.all(|other| other.tag() == pg_sys::NodeTag::T_Const);
+            return are_constant.then_some((node, width));
         }
+        if function.is_none() && !is_cast {
+            return None;
+        }
+        node = first;
     }
-    None
 }
 
 fn raise_no_recipe(index: pg_sys::Oid) -> ! {

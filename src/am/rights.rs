@@ -37,10 +37,9 @@ fn may_read_keys(index: pg_sys::Oid, heap: pg_sys::Oid) -> bool {
 
 /// Whether the index still exists and [`check_may_know`] would raise no ERROR.
 pub fn may_know(index: pg_sys::Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::INDEXRELID;
     // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_index.
-    let heap = unsafe {
-        cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| row.indrelid)
-    };
+    let heap = unsafe { cache::row(cache, index, |row: &Row| row.indrelid) };
     // SAFETY: reads this backend's current user.
     let user = unsafe { pg_sys::GetUserId() };
     let reads_all = |heap| may_read_keys(index, heap) && !hides_rows(heap, user);
@@ -77,14 +76,14 @@ fn owns(index: pg_sys::Oid) -> bool {
 /// The table's columns that are the index's key: all that the index reveals. Empty if the key has
 /// an expression or the index is partial: its rows then reveal the predicate's columns too.
 fn key_columns(index: pg_sys::Oid) -> Vec<pg_sys::AttrNumber> {
-    // SAFETY: a catalogue look-up in a transaction; `indkey` has a number for each column, the key
-    // columns first.
-    let columns = unsafe {
-        cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| {
-            let is_partial = row.column(pg_sys::Anum_pg_index_indpred).is_some();
-            (!is_partial).then(|| row.indkey.values.as_slice(row.indnkeyatts as usize).to_vec())
-        })
+    let read = |row: &Row| {
+        let is_partial = row.column(pg_sys::Anum_pg_index_indpred).is_some();
+        // SAFETY: `indkey` has a number for each column, the key columns first.
+        let columns = || unsafe { row.indkey.values.as_slice(row.indnkeyatts as usize) }.to_vec();
+        (!is_partial).then(columns)
     };
+    // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_index.
+    let columns = unsafe { cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, read) };
     let columns = columns.flatten();
     columns.filter(|columns| columns.iter().all(|&column| column > 0)).unwrap_or_default()
 }

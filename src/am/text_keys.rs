@@ -17,16 +17,12 @@ pub enum TextKeys {
 }
 
 impl TextKeys {
-    /// # Safety
-    /// `rel` is an open index of texts of this kind.
-    pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
-        // SAFETY: `rel` is an open index of texts.
-        unsafe {
-            match kind {
-                Kind::Passages => TextKeys::Passages(Box::new(PassageKeys::of(rel))),
-                _ => TextKeys::Near(NearKeys::of(rel, kind)),
-            }
-        }
+    /// Makes the keys of an index of this kind; `None` if it is not of texts.
+    pub fn of(rel: IndexRel, kind: Kind) -> Option<Self> {
+        kind.is_of_texts().then(|| match kind {
+            Kind::Passages => TextKeys::Passages(Box::new(PassageKeys::of(rel))),
+            _ => TextKeys::Near(NearKeys::of(rel, kind)),
+        })
     }
 
     /// The keys of a value of the searched column; empty if its text has none.
@@ -34,12 +30,11 @@ impl TextKeys {
     /// # Safety
     /// `value` is of the column's type, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
-        // SAFETY: `value` is of the column's type, and not NULL.
-        unsafe {
-            match self {
-                TextKeys::Near(keys) => keys.of_value(value),
-                TextKeys::Passages(keys) => keys.of_value(value),
-            }
+        match self {
+            // SAFETY: `value` is of the column's type, and not NULL.
+            TextKeys::Near(keys) => unsafe { keys.of_value(value) },
+            // SAFETY: `value` is a text, as the column is, and not NULL.
+            TextKeys::Passages(keys) => unsafe { keys.of_value(value) },
         }
     }
 
@@ -53,18 +48,20 @@ impl TextKeys {
         key: &pg_sys::ScanKeyData,
         argument: pg_sys::Datum,
     ) -> Asked<F> {
-        // SAFETY: `argument` is of the operator's right-hand type and not NULL.
-        unsafe {
-            match self {
-                TextKeys::Passages(keys) => keys.asked(argument),
-                TextKeys::Near(keys) => match key.sk_strategy {
-                    strategy::EQUAL => keys.asked_equal(argument, key.sk_collation),
-                    strategy::NEAR if key.sk_subtype == pg_sys::TEXTOID => {
-                        keys.asked_by_text(argument)
-                    }
-                    _ => keys.asked(argument),
-                },
-            }
+        let is_text = key.sk_subtype == pg_sys::TEXTOID;
+        match (self, key.sk_strategy) {
+            // SAFETY: the operator's right-hand type is text_passage.
+            (TextKeys::Passages(keys), _) => unsafe { keys.asked(argument) },
+            // SAFETY: the operator's right-hand type is text.
+            (TextKeys::Near(keys), strategy::EQUAL) => unsafe {
+                keys.asked_equal(argument, key.sk_collation)
+            },
+            // SAFETY: the operator's right-hand type is text.
+            (TextKeys::Near(keys), strategy::NEAR) if is_text => unsafe {
+                keys.asked_by_text(argument)
+            },
+            // SAFETY: the operator's right-hand type is near_text.
+            (TextKeys::Near(keys), _) => unsafe { keys.asked(argument) },
         }
     }
 }

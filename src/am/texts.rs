@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::base::key::Key;
 use simhash_core::config::recipes::near_recipe;
 use simhash_core::config::{Config, Numbers};
@@ -20,7 +20,8 @@ use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
-use super::kind::{Kind, key_columns};
+use super::expression::Expression;
+use super::kind::Kind;
 use super::options::Options;
 use crate::catalog::Schema;
 use crate::error::{raise, warn};
@@ -50,26 +51,20 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe of a new index. Raises an ERROR if its parameters or its expression give none.
-    ///
-    /// # Safety
-    /// `rel` is open, and its last key column is of this kind.
-    pub unsafe fn of_new(rel: IndexRel, kind: Kind) -> Self {
-        // SAFETY: `rel` is open.
-        let recipe = unsafe {
-            Options::expect_no_blocks(rel);
-            if kind == Kind::NearTexts {
-                Options::expect_none_of_texts(rel);
-                Self::of_expression(rel)
-            } else {
-                let (similarity, config) = Options::of_texts(rel);
-                let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
-                let config = config.as_deref().unwrap_or("{}").into();
-                Self { similarity, config, words: String::new(), values: VALUES.into() }
-            }
+    /// The recipe of a new index of this kind. Raises an ERROR if its parameters or its expression
+    /// give none.
+    pub fn of_new(rel: IndexRel, kind: Kind) -> Self {
+        Options::expect_no_blocks(rel);
+        let recipe = if kind == Kind::NearTexts {
+            Options::expect_none_of_texts(rel);
+            Self::of_expression(rel)
+        } else {
+            let (similarity, config) = Options::of_texts(rel);
+            let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+            let config = config.as_deref().unwrap_or("{}").into();
+            Self { similarity, config, words: String::new(), values: VALUES.into() }
         };
-        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
-        let words = words_of(&recipe.config, unsafe { schema_of(rel) });
+        let words = words_of(&recipe.config, schema_of(rel));
         let recipe = Self { words, ..recipe };
         if Layout::of(recipe.similarity).is_none() {
             raise_similarity(recipe.similarity)
@@ -78,18 +73,11 @@ impl Recipe {
     }
 
     /// The recipe of an index whose last key column is a call of near_text.
-    unsafe fn of_expression(rel: IndexRel) -> Self {
-        // SAFETY: the caller's index is open; RelationGetIndexExpressions returns copies.
-        let found = unsafe {
-            let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
-            let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
-            let last = key_columns(rel.as_ptr()) - 1;
-            let attribute = |i: usize| *(*(*rel.as_ptr()).rd_index).indkey.values.as_ptr().add(i);
-            let number = (0..last).filter(|&i| attribute(i) == 0).count();
-            let call = expressions.get_ptr(number).filter(|_| attribute(last) == 0);
-            call.and_then(|call| constants_of(call))
-        };
-        let Some((similarity, config)) = found else {
+    fn of_expression(rel: IndexRel) -> Self {
+        let call = rel.expression(rel.key_columns() - 1);
+        // SAFETY: the expression is a copy.
+        let call = call.and_then(|call| unsafe { Expression::new(call) });
+        let Some((similarity, config)) = call.and_then(constants_of) else {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!(
@@ -120,34 +108,21 @@ impl Recipe {
 
     /// Whether the index's keys can find the rows that meet a clause, as far as the planner knows
     /// its argument.
-    ///
-    /// # Safety
-    /// `clause` is an index qual on the text.
-    pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
-        // SAFETY: a node is cast only to the type that its tag names, and a constant is decoded by
-        // its own type.
-        unsafe {
-            if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
-                return true;
-            }
-            let arguments =
-                PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
-            let Some(argument) = arguments.get_ptr(1) else { return true };
-            if let Some((similarity, config)) = constants_of(argument) {
-                return similarity >= self.similarity
-                    && ConfigText::same_sets(&config, &self.config);
-            }
-            let constant = argument.cast::<pg_sys::Const>();
-            let is_known =
-                pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-            if !is_known || !is_near_text((*constant).consttype) {
-                return true;
-            }
-            NearText::with((*constant).constvalue, |near| {
-                near.similarity >= self.similarity
-                    && ConfigText::same_sets(&near.config, &self.config)
-            })
+    pub fn tells(&self, clause: Expression) -> bool {
+        let serves = |similarity: f64, config: &str| {
+            similarity >= self.similarity && ConfigText::same_sets(config, &self.config)
+        };
+        let Some(argument) = clause.operator().and_then(|_| clause.argument(1)) else {
+            return true;
+        };
+        if let Some((similarity, config)) = constants_of(argument) {
+            return serves(similarity, &config);
         }
+        let is_near = |constant: &&pg_sys::Const| is_near_text(constant.consttype);
+        let Some(constant) = argument.constant().filter(is_near) else { return true };
+        let read = |near: NearText<'_>| serves(near.similarity, &near.config);
+        // SAFETY: the constant is a near_text, and not NULL.
+        unsafe { NearText::with(constant.constvalue, read) }
     }
 
     /// Sets the recipe's numbers in the meta page's content.
@@ -164,12 +139,8 @@ impl Recipe {
 
     /// Warns, once in a session, if the storage parameters differ from those that the index was
     /// built with.
-    ///
-    /// # Safety
-    /// `rel` is open.
-    unsafe fn warn_of_others(&self, rel: IndexRel, kind: Kind) {
-        // SAFETY: `rel` is open.
-        let (similarity, config) = unsafe { Options::of_texts(rel) };
+    fn warn_of_others(&self, rel: IndexRel, kind: Kind) {
+        let (similarity, config) = Options::of_texts(rel);
         let is_other = similarity.is_some_and(|given| given != self.similarity)
             || config.is_some_and(|given| !ConfigText::same_near(&given, &self.config));
         if is_other {
@@ -212,8 +183,7 @@ impl Recipe {
     /// # Safety
     /// `rel` is the open index that has this recipe.
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
-        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
-        let schema = unsafe { schema_of(rel) };
+        let schema = schema_of(rel);
         expect_same_values(rel, &self.values);
         expect_same_words(rel, &self.words, || words_of(&self.config, schema));
         simhasher_for(near_recipe(&ConfigText::config_of(&self.config)), schema)
@@ -283,22 +253,17 @@ fn raise_similarity(similarity: f64) -> ! {
 }
 
 /// The similarity and the config of a call of near_text, if both are constants.
-///
-/// # Safety
-/// `call` is an expression.
-unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
-    // SAFETY: a constant argument of near_text has the type that the function declares.
-    unsafe {
-        let [_, similarity, config] = near_text_call(call)?;
-        let constant = |node: *mut pg_sys::Node| {
-            let constant = node.cast::<pg_sys::Const>();
-            (pgrx::is_a(node, pg_sys::NodeTag::T_Const) && !(*constant).constisnull)
-                .then(|| (*constant).constvalue)
-        };
-        let (similarity, config) = (constant(similarity)?, constant(config)?);
-        let similarity = f64::from_bits(similarity.value() as u64);
-        Some((similarity, ConfigText::decode(config).as_str().into()))
-    }
+fn constants_of(call: Expression) -> Option<(f64, String)> {
+    // SAFETY: the call is an expression.
+    let [_, similarity, config] = unsafe { near_text_call(call.as_ptr()) }?;
+    let constant = |node: *mut pg_sys::Node| {
+        // SAFETY: an argument is an expression, which changes no more than its call.
+        unsafe { Expression::new(node) }?.constant().map(|constant| constant.constvalue)
+    };
+    let (similarity, config) = (constant(similarity)?, constant(config)?);
+    let similarity = f64::from_bits(similarity.value() as u64);
+    // SAFETY: this argument of near_text is a config, and not NULL.
+    Some((similarity, unsafe { ConfigText::decode(config) }.as_str().into()))
 }
 
 /// Makes the keys of an index of near texts.
@@ -311,14 +276,10 @@ pub struct NearKeys {
 }
 
 impl NearKeys {
-    /// # Safety
-    /// `rel` is an open index of texts of this kind.
-    pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
+    pub fn of(rel: IndexRel, kind: Kind) -> Self {
         let recipe = Recipe::of(rel);
-        // SAFETY: `rel` is open.
-        unsafe { recipe.warn_of_others(rel, kind) };
-        // SAFETY: `rel` is open, and its last key column has pg_simhash's support function.
-        let schema = unsafe { schema_of(rel) };
+        recipe.warn_of_others(rel, kind);
+        let schema = schema_of(rel);
         expect_same_values(rel, &recipe.values);
         expect_same_words(rel, &recipe.words, || words_of(&recipe.config, schema));
         let layout = recipe.layout();
@@ -335,24 +296,23 @@ impl NearKeys {
             // SAFETY: `value` is a text, as the column is, and not NULL.
             return unsafe { with_text(value, |text| self.of_text(text, self.layout.bands)) };
         }
+        let read = |near: NearText<'_>| {
+            let Recipe { similarity, config, .. } = &self.recipe;
+            if near.similarity != *similarity || near.config != **config {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "a near_text of similarity {} does not belong into an index for \
+                         {similarity}",
+                        near.similarity
+                    ),
+                    "Similarity and config are the same for all rows.",
+                )
+            }
+            self.of_text(&near.text, self.layout.bands)
+        };
         // SAFETY: `value` is a near_text, as the column is, and not NULL.
-        unsafe {
-            NearText::with(value, |near| {
-                let Recipe { similarity, config, .. } = &self.recipe;
-                if near.similarity != *similarity || near.config != **config {
-                    raise(
-                        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                        format!(
-                            "a near_text of similarity {} does not belong into an index for \
-                             {similarity}",
-                            near.similarity
-                        ),
-                        "Similarity and config are the same for all rows.",
-                    )
-                }
-                self.of_text(&near.text, self.layout.bands)
-            })
-        }
+        unsafe { NearText::with(value, read) }
     }
 
     fn of_text<F: Key>(&mut self, text: &str, bands: usize) -> Vec<F> {
@@ -366,12 +326,11 @@ impl NearKeys {
     /// `argument` is a near_text, and not NULL.
     pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
         let least = if self.kind == Kind::NearTexts { self.recipe.similarity } else { 0.0 };
+        let read = |near: NearText<'_>| {
+            self.asked_at(&near.text, near.similarity.max(least), &near.config)
+        };
         // SAFETY: `argument` is a near_text, and not NULL.
-        unsafe {
-            NearText::with(argument, |near| {
-                self.asked_at(&near.text, near.similarity.max(least), &near.config)
-            })
-        }
+        unsafe { NearText::with(argument, read) }
     }
 
     /// What the index has to search for `column ~= argument`, where the argument is a text.
@@ -452,18 +411,12 @@ fn sketches(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketches>> {
     })
 }
 
-/// The extension's schema.
-///
-/// # Safety
-/// `rel` is open. Its last key column has a support function of pg_simhash's.
-pub(super) unsafe fn schema_of(rel: IndexRel) -> Schema {
-    // SAFETY: `rel` is open and has a last key column; index_getprocinfo returns its support
-    // function.
-    unsafe {
-        let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
-        let function = pg_sys::index_getprocinfo(rel.as_ptr(), column, 1);
-        Schema::of_function((*function).fn_oid)
-    }
+/// The extension's schema: that of the support function of an index's last key column.
+pub(super) fn schema_of(rel: IndexRel) -> Schema {
+    let function = rel.support_function(rel.key_columns() - 1);
+    // SAFETY: PostgreSQL keeps the function in the open index's cache entry.
+    let function = function.map_or(pg_sys::InvalidOid, |function| unsafe { (*function).fn_oid });
+    Schema::of_function(function)
 }
 
 /// The hashes of the word lists and of the model that a config names, one on each line.

@@ -51,15 +51,14 @@ struct OperatorClass {
 
 impl OperatorClass {
     fn look_up(oid: pg_sys::Oid) -> Option<Self> {
-        let cache = pg_sys::SysCacheIdentifier::CLAOID;
-        // SAFETY: a catalogue look-up in a transaction; the name is a C string.
-        unsafe {
-            cache::row(cache, oid, |row: &cache::Row<pg_sys::FormData_pg_opclass>| Self {
-                name: CStr::from_ptr(row.opcname.data.as_ptr()).to_string_lossy().into_owned(),
-                family: row.opcfamily,
-                input_type: row.opcintype,
-            })
-        }
+        let read = |row: &cache::Row<pg_sys::FormData_pg_opclass>| {
+            // SAFETY: the name is a C string.
+            let name = unsafe { CStr::from_ptr(row.opcname.data.as_ptr()) };
+            let name = name.to_string_lossy().into_owned();
+            Self { name, family: row.opcfamily, input_type: row.opcintype }
+        };
+        // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_opclass.
+        unsafe { cache::row(pg_sys::SysCacheIdentifier::CLAOID, oid, read) }
     }
 
     fn complain(&self, what: &str) -> bool {
@@ -104,29 +103,23 @@ impl OperatorClass {
     fn operators_are_sound(&self, held: Option<Held>) -> bool {
         let family = [pg_sys::Datum::from(self.family)];
         let mut searchable = false;
-        // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_amop.
-        let sound = unsafe {
-            cache::rows(
-                pg_sys::SysCacheIdentifier::AMOPSTRATEGY,
-                &family,
-                |member: &pg_sys::FormData_pg_amop| {
-                    let number = member.amopstrategy as u16;
-                    searchable |= match held {
-                        // `held` has reported this already.
-                        None => true,
-                        Some(Held::Scope(_)) => {
-                            number == strategy::EQUAL
-                                && member.amoplefttype == self.input_type
-                                && member.amoprighttype == self.input_type
-                        }
-                        Some(Held::Hamming(_)) => {
-                            matches!(number, strategy::WITHIN | strategy::NEAR)
-                        }
-                    };
-                    self.operator_is_sound(held, member)
-                },
-            )
+        let mut is_sound = |member: &pg_sys::FormData_pg_amop| {
+            let number = member.amopstrategy as u16;
+            searchable |= match held {
+                // `held` has reported this already.
+                None => true,
+                Some(Held::Scope(_)) => {
+                    number == strategy::EQUAL
+                        && member.amoplefttype == self.input_type
+                        && member.amoprighttype == self.input_type
+                }
+                Some(Held::Hamming(_)) => matches!(number, strategy::WITHIN | strategy::NEAR),
+            };
+            self.operator_is_sound(held, member)
         };
+        let cache = pg_sys::SysCacheIdentifier::AMOPSTRATEGY;
+        // SAFETY: a catalogue look-up in a transaction; the cache's rows are of pg_amop.
+        let sound = unsafe { cache::rows(cache, &family, &mut is_sound) };
         if searchable {
             sound.into_iter().all(|sound| sound)
         } else {
@@ -187,8 +180,6 @@ impl OperatorClass {
 fn call(function: pg_sys::Oid) -> u32 {
     // SAFETY: pg_simhash's functions take `internal` and ignore it; only a superuser can create a
     // class with another one.
-    let code = unsafe {
-        pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
-    };
-    code.value() as u32
+    let call = |none| unsafe { pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, none) };
+    call(pg_sys::Datum::null()).value() as u32
 }

@@ -7,33 +7,61 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error::raise;
 
-/// Adds the chunks' keys and sizes to the memory estimate of a new context.
-///
-/// # Safety
-/// The context exists, and InitializeParallelDSM has not been called for it.
-pub unsafe fn estimate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, usize)]) {
-    // SAFETY: the caller's context exists.
+/// Enters parallel mode, and makes a context for workers that run a function of this library.
+pub fn begin(function: &CStr, workers: usize) -> *mut pg_sys::ParallelContext {
+    let library = c"$libdir/pg_simhash".as_ptr();
+    // SAFETY: PostgreSQL copies both names.
     unsafe {
-        let estimator = &mut (*context).estimator;
-        for &(_, bytes) in chunks {
-            let aligned = bytes.next_multiple_of(pg_sys::ALIGNOF_BUFFER as usize);
-            estimator.space_for_chunks = pg_sys::add_size(estimator.space_for_chunks, aligned);
-            estimator.number_of_keys += 1;
-        }
+        pg_sys::EnterParallelMode();
+        pg_sys::CreateParallelContext(library, function.as_ptr(), workers as i32)
     }
 }
 
-/// Allocates the chunks. They must be filled before workers are launched.
+/// Creates a context's shared memory with chunks of these keys and sizes, and returns its table of
+/// contents. The chunks must be filled before workers are launched. `None`, with the context ended,
+/// if no segment is available.
 ///
 /// # Safety
-/// The context's memory was initialised after [`estimate`] was called with the same chunks.
-pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, usize)]) {
-    // SAFETY: the segment exists, and the estimate contains every chunk.
+/// The context is from [`begin`], and its shared memory is not created yet.
+pub unsafe fn share(
+    context: *mut pg_sys::ParallelContext,
+    chunks: &[(u64, usize)],
+) -> Option<*mut pg_sys::shm_toc> {
+    // SAFETY: the context exists.
+    let estimator = unsafe { &mut (*context).estimator };
+    for &(_, bytes) in chunks {
+        let aligned = bytes.next_multiple_of(pg_sys::ALIGNOF_BUFFER as usize);
+        // SAFETY: adds two numbers; an ERROR is raised if the sum is too large.
+        let sum = unsafe { pg_sys::add_size(estimator.space_for_chunks, aligned) };
+        estimator.space_for_chunks = sum;
+        estimator.number_of_keys += 1;
+    }
+    // SAFETY: the estimate is complete.
+    let (segment, toc) = unsafe {
+        pg_sys::InitializeParallelDSM(context);
+        ((*context).seg, (*context).toc)
+    };
+    if segment.is_null() {
+        // SAFETY: the context exists, and has no worker.
+        unsafe { disband(context) };
+        return None;
+    }
+    for &(key, bytes) in chunks {
+        // SAFETY: the segment exists, and the estimate contains every chunk.
+        unsafe { pg_sys::shm_toc_insert(toc, key, pg_sys::shm_toc_allocate(toc, bytes)) };
+    }
+    Some(toc)
+}
+
+/// Launches the workers of a context, and returns how many there are.
+///
+/// # Safety
+/// The chunks from [`share`] are filled.
+pub unsafe fn start(context: *mut pg_sys::ParallelContext) -> usize {
+    // SAFETY: the context exists, and its chunks are filled.
     unsafe {
-        let toc = (*context).toc;
-        for &(key, bytes) in chunks {
-            pg_sys::shm_toc_insert(toc, key, pg_sys::shm_toc_allocate(toc, bytes));
-        }
+        pg_sys::LaunchParallelWorkers(context);
+        (*context).nworkers_launched as usize
     }
 }
 
@@ -133,29 +161,18 @@ pub unsafe fn launch(
         pgrx::debug1!("simhash: no parallel workers, for lack of {bytes} bytes to share");
         return None;
     }
-    // SAFETY: a function called by a query is in a transaction with an active snapshot, and the
-    // calls are in the order that access/transam/README.parallel describes.
-    unsafe {
-        pg_sys::EnterParallelMode();
-        let library = c"$libdir/pg_simhash".as_ptr();
-        let context = pg_sys::CreateParallelContext(library, function.as_ptr(), workers as i32);
-        estimate(context, chunks);
-        pg_sys::InitializeParallelDSM(context);
-        if (*context).seg.is_null() {
-            disband(context);
-            return None;
-        }
-        allocate(context, chunks);
-        fill((*context).toc);
-        pg_sys::LaunchParallelWorkers(context);
-        let launched = (*context).nworkers_launched;
-        pgrx::debug1!("simhash: {launched} of {workers} parallel workers launched");
-        if launched == 0 {
-            disband(context);
-            return None;
-        }
-        Some(context)
+    // The calls are in the order that access/transam/README.parallel describes.
+    let context = begin(function, workers);
+    // SAFETY: the context is new.
+    fill(unsafe { share(context, chunks) }?);
+    // SAFETY: the chunks are filled.
+    let launched = unsafe { start(context) };
+    pgrx::debug1!("simhash: {launched} of {workers} parallel workers launched");
+    if launched == 0 {
+        // SAFETY: the context exists, and has no worker.
+        unsafe { disband(context) };
     }
+    (launched > 0).then_some(context)
 }
 
 /// Waits for a message of a worker, or until the latch is set for another reason. `expected`:
@@ -169,16 +186,17 @@ pub unsafe fn wait(
     expected: &mut bool,
     patience: Option<c_long>,
 ) {
-    // SAFETY: the context exists, and the latch is this process's own.
+    if !std::mem::replace(expected, true) {
+        // SAFETY: the context exists.
+        unsafe { pg_sys::WaitForParallelWorkersToAttach(context) };
+        return;
+    }
+    let timeout = if patience.is_some() { pg_sys::WL_TIMEOUT } else { 0 };
+    let events = (pg_sys::WL_LATCH_SET | timeout | pg_sys::WL_EXIT_ON_PM_DEATH) as i32;
+    let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
+    // SAFETY: the latch is this process's own.
     unsafe {
-        if !std::mem::replace(expected, true) {
-            pg_sys::WaitForParallelWorkersToAttach(context);
-            return;
-        }
-        let timeout = if patience.is_some() { pg_sys::WL_TIMEOUT } else { 0 };
-        let events = pg_sys::WL_LATCH_SET | timeout | pg_sys::WL_EXIT_ON_PM_DEATH;
-        let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, patience.unwrap_or(-1), event);
+        pg_sys::WaitLatch(pg_sys::MyLatch, events, patience.unwrap_or(-1), event);
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 }
@@ -209,9 +227,10 @@ impl Queues {
     /// # Safety
     /// The chunk exists, and no process is attached to the queues yet.
     pub unsafe fn make(self, toc: *mut pg_sys::shm_toc, workers: usize) {
-        // SAFETY: the chunk has room for the queues of all workers, and no process uses them yet.
-        unsafe {
-            for worker in 0..workers {
+        for worker in 0..workers {
+            // SAFETY: the chunk has room for the queues of all workers, and no process uses them
+            // yet.
+            unsafe {
                 let queue = pg_sys::shm_mq_create(self.at(toc, worker).cast(), self.bytes);
                 pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
             }
@@ -232,16 +251,17 @@ impl Queues {
     /// # Safety
     /// The queues were created in this context, and its workers were launched.
     pub unsafe fn speakers(self, context: *mut pg_sys::ParallelContext) -> Vec<Speaker> {
-        // SAFETY: the context has a handle and a queue for each launched worker.
-        unsafe {
-            let speaker = |worker| {
+        // SAFETY: the context exists.
+        let launched = unsafe { (*context).nworkers_launched } as usize;
+        let speaker = |worker| {
+            // SAFETY: the context has a handle and a queue for each launched worker.
+            let queue = unsafe {
                 let handle = (*(*context).worker.add(worker)).bgwhandle;
-                let queue = self.at((*context).toc, worker);
-                let queue = pg_sys::shm_mq_attach(queue, (*context).seg, handle);
-                Speaker { queue, finished: false }
+                pg_sys::shm_mq_attach(self.at((*context).toc, worker), (*context).seg, handle)
             };
-            (0..(*context).nworkers_launched as usize).map(speaker).collect()
-        }
+            Speaker { queue, finished: false }
+        };
+        (0..launched).map(speaker).collect()
     }
 
     /// Attaches this worker to its queue, as the sender.
@@ -287,17 +307,17 @@ pub unsafe fn received<'a>(
     queue: *mut pg_sys::shm_mq_handle,
 ) -> Option<&'a [u8]> {
     let (mut bytes, mut data) = (0, std::ptr::null_mut());
-    // SAFETY: the queue is attached. On success, `data` points to that many bytes.
-    unsafe {
-        match pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) {
-            pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
-                Some(std::slice::from_raw_parts(data.cast(), bytes))
-            }
-            pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => None,
-            _ => {
-                pg_sys::WaitForParallelWorkersToFinish(context);
-                lost("has ended early")
-            }
+    // SAFETY: the queue is attached.
+    match unsafe { pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) } {
+        pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
+            // SAFETY: on success, `data` points to that many bytes.
+            Some(unsafe { std::slice::from_raw_parts(data.cast(), bytes) })
+        }
+        pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => None,
+        _ => {
+            // SAFETY: the context exists.
+            unsafe { pg_sys::WaitForParallelWorkersToFinish(context) };
+            lost("has ended early")
         }
     }
 }

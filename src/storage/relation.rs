@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
+use pgrx::{PgList, pg_sys};
 
 use crate::compat;
 use crate::error::shown;
@@ -19,8 +19,8 @@ pub struct IndexRel {
     fork: pg_sys::ForkNumber::Type,
     /// The snapshot that a scan reads by, or null.
     pub snapshot: pg_sys::Snapshot,
-    /// The open table, if entries of dead rows should be looked for; otherwise null.
-    pub table: pg_sys::Relation,
+    /// See [`IndexRel::with_table`].
+    table: pg_sys::Relation,
 }
 
 impl IndexRel {
@@ -34,6 +34,18 @@ impl IndexRel {
             snapshot: std::ptr::null_mut(),
             table: std::ptr::null_mut(),
         }
+    }
+
+    /// The same index, with the table in which entries of dead rows are looked for; null for none.
+    ///
+    /// # Safety
+    /// `table` is null, or the index's table, and stays open while the result is used.
+    pub unsafe fn with_table(self, table: pg_sys::Relation) -> Self {
+        Self { table, ..self }
+    }
+
+    pub(super) fn table(self) -> pg_sys::Relation {
+        self.table
     }
 
     /// The same index by its init fork, to which a crash resets an unlogged index. This fork is
@@ -51,8 +63,8 @@ impl IndexRel {
     }
 
     pub fn name(self) -> String {
-        // SAFETY: an open relation has its pg_class row, whose name is a C string.
-        shown(unsafe { CStr::from_ptr((*(*self.rel).rd_rel).relname.data.as_ptr()) }).into_owned()
+        // SAFETY: the name is a C string.
+        shown(unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }).into_owned()
     }
 
     pub fn oid(self) -> pg_sys::Oid {
@@ -79,20 +91,73 @@ impl IndexRel {
         if self.fork == pg_sys::ForkNumber::INIT_FORKNUM {
             return true;
         }
-        // SAFETY: `rel` is open and has its pg_class row.
-        unsafe {
-            (*(*self.rel).rd_rel).relpersistence
-                == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
-                && (pg_sys::wal_level > pg_sys::WalLevel::WAL_LEVEL_MINIMAL as i32
-                    || !compat::created_in_this_transaction(self.rel))
-        }
+        // SAFETY: reads a setting that only a restart changes.
+        let is_minimal = unsafe { pg_sys::wal_level } <= pg_sys::WalLevel::WAL_LEVEL_MINIMAL as i32;
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires.
+        let is_new = || unsafe { compat::created_in_this_transaction(self.rel) };
+        self.persists_as(pg_sys::RELPERSISTENCE_PERMANENT) && (!is_minimal || !is_new())
     }
 
     /// Whether the index is temporary: only this backend can see it.
     pub fn is_local(self) -> bool {
-        // SAFETY: `rel` is open and has its pg_class row.
-        unsafe {
-            (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
+        self.persists_as(pg_sys::RELPERSISTENCE_TEMP)
+    }
+
+    fn persists_as(self, persistence: u8) -> bool {
+        self.class().relpersistence == persistence as std::ffi::c_char
+    }
+
+    /// The number of key columns. The searched column is the last one.
+    pub fn key_columns(self) -> usize {
+        self.form().indnkeyatts as usize
+    }
+
+    /// The number of all columns: key columns, and then included ones.
+    pub fn columns(self) -> usize {
+        self.form().indnatts as usize
+    }
+
+    /// The description of a column, counted from 0; `None` if there is no such column.
+    pub fn attribute(self, column: usize) -> Option<pg_sys::FormData_pg_attribute> {
+        // SAFETY: an open relation has a descriptor, and this one has the column.
+        (column < self.columns()).then(|| unsafe { *compat::attribute((*self.rel).rd_att, column) })
+    }
+
+    /// The number of the table's column that a column of the index is. 0 for an expression.
+    pub fn table_column(self, column: usize) -> pg_sys::AttrNumber {
+        // SAFETY: the pg_index row has a number for each column.
+        let numbers = unsafe { self.form().indkey.values.as_slice(self.columns()) };
+        numbers.get(column).copied().unwrap_or(0)
+    }
+
+    /// A copy of a key column's expression; `None` if it has none.
+    pub fn expression(self, column: usize) -> Option<*mut pg_sys::Node> {
+        if column >= self.columns() || self.table_column(column) != 0 {
+            return None;
         }
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires. The list is a copy with a node for
+        // each column that is an expression.
+        let all = unsafe {
+            PgList::<pg_sys::Node>::from_pg(pg_sys::RelationGetIndexExpressions(self.rel))
+        };
+        all.get_ptr((0..column).filter(|&before| self.table_column(before) == 0).count())
+    }
+
+    /// Support function 1 of a key column. An ERROR is raised if its operator class lacks it.
+    pub fn support_function(self, column: usize) -> Option<*mut pg_sys::FmgrInfo> {
+        let number = (column + 1) as pg_sys::AttrNumber;
+        // SAFETY: `rel` is open, as [`IndexRel::new`] requires, and has this key column.
+        let function = || unsafe { pg_sys::index_getprocinfo(self.rel, number, 1) };
+        (column < self.key_columns()).then(function)
+    }
+
+    fn class(&self) -> &pg_sys::FormData_pg_class {
+        // SAFETY: an open relation has its pg_class row.
+        unsafe { &*(*self.rel).rd_rel }
+    }
+
+    fn form(&self) -> &pg_sys::FormData_pg_index {
+        // SAFETY: an open index has its pg_index row.
+        unsafe { &*(*self.rel).rd_index }
     }
 }

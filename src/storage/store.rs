@@ -153,15 +153,15 @@ impl Store for IndexRel {
     }
 
     fn knows_rows(&self) -> bool {
-        // SAFETY: `table` is null or open.
-        unsafe { heap::is_heap(self.table) && !pg_sys::RecoveryInProgress() }
+        // SAFETY: the table is null or open.
+        unsafe { heap::is_heap(self.table()) && !pg_sys::RecoveryInProgress() }
     }
 
     fn dead(&self, leaf: u32, tids: &[u64]) -> Dead {
         order::expect_none("the heap");
-        // SAFETY: `knows_rows` is true, so `table` is an open heap. The caller has the leaf pinned,
-        // and no page is locked.
-        unsafe { heap::dead_rows(self.table, self.as_ptr(), leaf, tids) }
+        // SAFETY: `knows_rows` is true, so the table is an open heap. The caller has the leaf
+        // pinned, and no page is locked.
+        unsafe { heap::dead_rows(self.table(), self.as_ptr(), leaf, tids) }
     }
 
     fn log_horizon(&self, leaf: u32, horizon: u64) {

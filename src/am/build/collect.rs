@@ -26,14 +26,7 @@ pub struct Collector<K: TreeKey> {
 impl<K: TreeKey> Collector<K> {
     /// A collector that keeps about `memory` bytes. In a parallel build, `share` gives each
     /// sorter's share.
-    ///
-    /// # Safety
-    /// `index` is open.
-    pub unsafe fn new(
-        index: &Index<K>,
-        memory: usize,
-        share: impl Fn(Content) -> Option<Share>,
-    ) -> Self {
+    pub fn new(index: &Index<K>, memory: usize, share: impl Fn(Content) -> Option<Share>) -> Self {
         let one = BlockLayout::of_bits(index.layout.bits(), 1).expect("any width can be one block");
         let sorter = |layout, content: Content| {
             let shape = index.shape.at(content.last_table(index));
@@ -41,8 +34,7 @@ impl<K: TreeKey> Collector<K> {
         };
         let has_postings = index.is_of_postings();
         Self {
-            // SAFETY: `index` is open.
-            reader: unsafe { RowReader::new(index) },
+            reader: RowReader::new(index),
             has_postings,
             sorter: sorter(if has_postings { one } else { index.layout }, Content::Rows),
             nulls: sorter(one, Content::Nulls),
@@ -73,19 +65,12 @@ impl<K: TreeKey> Collector<K> {
         scan: pg_sys::TableScanDesc,
         progress: bool,
     ) -> f64 {
+        let each: pg_sys::IndexBuildCallback = Some(collect::<K>);
+        let (rel, state) = (rel.as_ptr(), (&raw mut *self).cast());
         // SAFETY: the relations are open and `info` is valid. The callback gets this collector,
         // which outlives the scan.
         unsafe {
-            pg_sys::table_index_build_scan(
-                heap,
-                rel.as_ptr(),
-                info,
-                true,
-                progress,
-                Some(collect::<K>),
-                (&raw mut *self).cast(),
-                scan,
-            )
+            pg_sys::table_index_build_scan(heap, rel, info, true, progress, each, state, scan)
         }
     }
 }
@@ -99,24 +84,22 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes a value of each column, and the state that `Collector::scan` gave
-    // it.
-    unsafe {
-        let collector = &mut *state.cast::<Collector<K>>();
-        collector.rows += 1;
-        let row = collector.reader.read::<K>(values, is_null, tid);
-        if collector.has_postings {
-            collector.nulls.push(row.beside.row(row.presence().key()));
-            for &key in row.keys() {
-                collector.sorter.push(Row { payload: K::Payload::ZERO, ..row.beside.row(key) });
-            }
-            return;
-        }
-        if row.keys().is_empty() {
-            collector.nulls.push(row.beside.row(K::Fingerprint::ZERO));
-        }
+    // SAFETY: PostgreSQL passes the state that `Collector::scan` gave it.
+    let collector = unsafe { &mut *state.cast::<Collector<K>>() };
+    collector.rows += 1;
+    // SAFETY: PostgreSQL passes a value of each column, and the row's TID.
+    let row = unsafe { collector.reader.read::<K>(values, is_null, tid) };
+    if collector.has_postings {
+        collector.nulls.push(row.beside.row(row.presence().key()));
         for &key in row.keys() {
-            collector.sorter.push(row.beside.row(key));
+            collector.sorter.push(Row { payload: K::Payload::ZERO, ..row.beside.row(key) });
         }
+        return;
+    }
+    if row.keys().is_empty() {
+        collector.nulls.push(row.beside.row(K::Fingerprint::ZERO));
+    }
+    for &key in row.keys() {
+        collector.sorter.push(row.beside.row(key));
     }
 }

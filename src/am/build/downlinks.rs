@@ -2,13 +2,12 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
 use simhash_index::key::Bytes;
 use simhash_index::page::Downlink;
 use simhash_index::{Row, Shape, TreeKey};
 
+use super::files::{FileSet, TempFile};
 use super::runs;
-use crate::compat;
 use crate::storage::check_for_interrupts;
 
 const CHILD_BYTES: usize = size_of::<u32>();
@@ -22,63 +21,46 @@ fn stored(shape: &Shape) -> (Shape, usize) {
 }
 
 /// Writes downlinks to a new file.
-///
-/// # Safety
-/// This process is attached to `set`.
-pub unsafe fn write<K: TreeKey>(
-    set: *mut pg_sys::SharedFileSet,
-    name: &CStr,
-    shape: &Shape,
-    downlinks: &[Downlink<K>],
-) {
+pub fn write<K: TreeKey>(set: FileSet, name: &CStr, shape: &Shape, downlinks: &[Downlink<K>]) {
     let (shape, size) = stored(shape);
     let mut bytes = vec![0; size * TOGETHER];
-    // SAFETY: this process is attached to `set`; `bytes` holds as much as is written of it.
-    unsafe {
-        let file = compat::create_shared_file(set, name);
-        for some in downlinks.chunks(TOGETHER) {
-            check_for_interrupts();
-            for (downlink, bytes) in some.iter().zip(bytes.chunks_exact_mut(size)) {
-                let (row, child) = bytes.split_at_mut(size - CHILD_BYTES);
-                let separator = Row { entry: downlink.separator, payload: K::Payload::ZERO };
-                runs::write(&separator, &shape, row);
-                child.copy_from_slice(&downlink.child.to_ne_bytes());
-            }
-            pg_sys::BufFileWrite(file, bytes.as_mut_ptr().cast(), some.len() * size);
+    let file = TempFile::create(set, name);
+    for some in downlinks.chunks(TOGETHER) {
+        check_for_interrupts();
+        for (downlink, bytes) in some.iter().zip(bytes.chunks_exact_mut(size)) {
+            let (row, child) = bytes.split_at_mut(size - CHILD_BYTES);
+            let separator = Row { entry: downlink.separator, payload: K::Payload::ZERO };
+            runs::write(&separator, &shape, row);
+            child.copy_from_slice(&downlink.child.to_ne_bytes());
         }
-        pg_sys::BufFileClose(file);
+        file.write(&bytes[..some.len() * size]);
     }
+    file.close();
 }
 
-/// Appends the downlinks of a file to `downlinks`.
-///
-/// # Safety
-/// This process is attached to `set`, and the file's writer has closed it.
-pub unsafe fn read<K: TreeKey>(
-    set: *mut pg_sys::SharedFileSet,
+/// Appends the downlinks of a file, which its writer has closed, to `downlinks`.
+pub fn read<K: TreeKey>(
+    set: FileSet,
     name: &CStr,
     shape: &Shape,
     downlinks: &mut Vec<Downlink<K>>,
 ) {
     let (shape, size) = stored(shape);
     let mut bytes = vec![0; size * TOGETHER];
-    // SAFETY: this process is attached to `set`; `bytes` has room for what is read.
-    unsafe {
-        let file = compat::open_shared_file(set, name);
-        loop {
-            check_for_interrupts();
-            let read = pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len());
-            downlinks.extend(bytes[..read].chunks_exact(size).map(|bytes| {
-                let (row, child) = bytes.split_at(size - CHILD_BYTES);
-                Downlink {
-                    separator: runs::read::<K>(row, &shape).entry,
-                    child: child.try_into().map_or(0, u32::from_ne_bytes),
-                }
-            }));
-            if read < bytes.len() {
-                break;
+    let file = TempFile::open(set, name);
+    loop {
+        check_for_interrupts();
+        let read = file.read(&mut bytes);
+        downlinks.extend(bytes[..read].chunks_exact(size).map(|bytes| {
+            let (row, child) = bytes.split_at(size - CHILD_BYTES);
+            Downlink {
+                separator: runs::read::<K>(row, &shape).entry,
+                child: child.try_into().map_or(0, u32::from_ne_bytes),
             }
+        }));
+        if read < bytes.len() {
+            break;
         }
-        pg_sys::BufFileClose(file);
     }
+    file.close();
 }

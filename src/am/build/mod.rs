@@ -3,10 +3,11 @@
 //! Where things are: [`collect`] (the scan of the heap), [`sort`] and [`runs`] (sorting, in memory
 //! or in temporary files). Parallel workers may take part: [`team`] (the leader), [`worker`] (a
 //! worker), [`shared`] (their shared memory), [`stretches`] (the parts of a table that each process
-//! writes), [`downlinks`] (files with those parts' downlinks, for the leader).
+//! writes), [`downlinks`] (files with those parts' downlinks, for the leader), [`files`].
 
 mod collect;
 mod downlinks;
+mod files;
 mod runs;
 mod shared;
 mod sort;
@@ -50,74 +51,69 @@ pub unsafe extern "C-unwind" fn ambuild(
     rel: pg_sys::Relation,
     info: *mut pg_sys::IndexInfo,
 ) -> *mut pg_sys::IndexBuildResult {
-    // SAFETY: PostgreSQL passes open relations; no other backend changes the index during its
-    // build.
+    // SAFETY: PostgreSQL passes an open index.
+    let index = unsafe { IndexRel::new(rel) };
+    // This backend may have cached the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
+    forget_file(index);
+    let (meta, note) = described(index);
+    if index.pages() != 0 {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("index \"{}\" already contains data", index.name()),
+            "",
+        );
+    }
+    // pg_upgrade makes indexes of empty tables, before the models and word lists that they name
+    // have rows, and then puts the old files in the place of theirs.
+    // SAFETY: a variable that is set when the server starts.
+    let is_empty = unsafe { pg_sys::IsBinaryUpgrade };
+    let (heap_tuples, index_tuples) = with_key_type!(meta.family(), K => {
+        initialize::<K, _>(&index, meta, note.as_bytes());
+        // SAFETY: PostgreSQL passes the open table and the index's description. No other backend
+        // changes the index during its build.
+        let build = || unsafe { build::<K>(heap, index, info) };
+        if is_empty { (0.0, 0.0) } else { build() }
+    });
+    let result = pg_sys::IndexBuildResult { heap_tuples, index_tuples };
+    // SAFETY: the room is for such a result.
     unsafe {
-        let index = IndexRel::new(rel);
-        // This backend may have cached the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
-        forget_file(index);
-        let (meta, note) = described(index);
-        if index.pages() != 0 {
-            raise(
-                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                format!("index \"{}\" already contains data", index.name()),
-                "",
-            );
-        }
-        let (heap_tuples, index_tuples) = with_key_type!(meta.family(), K => {
-            initialize::<K, _>(&index, meta, note.as_bytes());
-            // pg_upgrade makes indexes of empty tables, before the models and word lists that
-            // they name have rows, and then puts the old files in the place of theirs.
-            if pg_sys::IsBinaryUpgrade { (0.0, 0.0) } else { build::<K>(heap, index, info) }
-        });
-        let result: *mut pg_sys::IndexBuildResult =
-            pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>()).cast();
-        *result = pg_sys::IndexBuildResult { heap_tuples, index_tuples };
-        result
+        let room: *mut pg_sys::IndexBuildResult = pg_sys::palloc0(size_of_val(&result)).cast();
+        room.write(result);
+        room
     }
 }
 
 /// ambuildempty: writes the init fork, which an unlogged index is after a crash.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
-    // SAFETY: PostgreSQL passes an open index; its init fork is WAL-logged although the index is
+    // SAFETY: PostgreSQL passes an open index. Its init fork is WAL-logged although the index is
     // not.
-    unsafe {
-        let index = IndexRel::new(rel).init_fork();
-        let (meta, note) = described(index);
-        with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta, note.as_bytes()));
-    }
+    let index = unsafe { IndexRel::new(rel) }.init_fork();
+    let (meta, note) = described(index);
+    with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta, note.as_bytes()));
 }
 
 /// The content of a new index's meta page, and the note on it. Raises an ERROR if its columns and
 /// parameters do not fit together.
-///
-/// # Safety
-/// `rel` is an open index of this access method.
-unsafe fn described(rel: IndexRel) -> (Meta, String) {
-    // SAFETY: `rel` is an open index of this access method.
-    unsafe {
-        let searched = Searched::of_new(rel);
-        let meta = new_meta(rel, searched, || blocks(rel.as_ptr(), searched));
-        if searched.kind == Kind::Passages {
-            let recipe = PassageRecipe::of_new(rel);
-            return (recipe.describe(meta), recipe.note());
-        }
-        Options::expect_no_words(rel);
-        if searched.kind.is_of_texts() {
-            let recipe = Recipe::of_new(rel, searched.kind);
-            return (recipe.describe(meta), recipe.note());
-        }
-        Options::expect_none_of_texts(rel);
-        (meta, String::new())
+fn described(rel: IndexRel) -> (Meta, String) {
+    let searched = Searched::of_new(rel);
+    let meta = new_meta(rel, searched, || blocks(rel, searched));
+    if searched.kind == Kind::Passages {
+        let recipe = PassageRecipe::of_new(rel);
+        return (recipe.describe(meta), recipe.note());
     }
+    Options::expect_no_words(rel);
+    if searched.kind.is_of_texts() {
+        let recipe = Recipe::of_new(rel, searched.kind);
+        return (recipe.describe(meta), recipe.note());
+    }
+    Options::expect_none_of_texts(rel);
+    (meta, String::new())
 }
 
 /// The number of blocks of a new index. Raises an ERROR if a key has fewer bits than that.
-fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
-    // SAFETY: `rel` is an open index of this access method.
-    let (blocks, index) =
-        unsafe { (Options::blocks(rel, searched.default_blocks()), IndexRel::new(rel)) };
+fn blocks(rel: IndexRel, searched: Searched) -> u32 {
+    let blocks = Options::blocks(rel, searched.default_blocks());
     if searched.kind.is_of_texts() {
         return searched.default_blocks();
     }
@@ -126,7 +122,7 @@ fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!(
                 "index \"{}\" cannot cut {} bits into {blocks} blocks",
-                index.name(),
+                rel.name(),
                 searched.bits
             ),
             "Each block has a bit at least.",
@@ -136,12 +132,15 @@ fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
 }
 
 fn progress(phase: i64) {
+    let place = pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32;
     // SAFETY: writes a number to this backend's progress entry.
-    unsafe {
-        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32, phase);
-    };
+    unsafe { pg_sys::pgstat_progress_update_param(place, phase) };
 }
 
+/// Fills the index. Returns how many tuples the table has, and how many the index.
+///
+/// # Safety
+/// The table is open, `info` describes the index, and its meta page is written.
 unsafe fn build<K: TreeKey>(
     heap: pg_sys::Relation,
     rel: IndexRel,
@@ -154,8 +153,7 @@ unsafe fn build<K: TreeKey>(
     let team = unsafe { Team::launch(heap, &index, info, memory) };
     let memory = team.as_ref().map_or(memory, Team::memory);
     let share = |content| team.as_ref().map(|team| team.share(content));
-    // SAFETY: the index is open.
-    let mut collector = unsafe { Collector::<K>::new(&index, memory, share) };
+    let mut collector = Collector::<K>::new(&index, memory, share);
     progress(PHASE_SCAN);
     // SAFETY: the relations are open; the scan is null or this process's part of the team's.
     let heap_tuples = unsafe {
@@ -164,8 +162,7 @@ unsafe fn build<K: TreeKey>(
     };
     progress(PHASE_SORT);
     let rows = collector.rows;
-    // SAFETY: `rel` is an open index of this access method.
-    let fill = unsafe { Options::fillfactor(rel.as_ptr(), index.is_of_postings()) };
+    let fill = Options::fillfactor(rel, index.is_of_postings());
     let Some(team) = team else {
         write_alone(&index, &mut collector, fill);
         return (heap_tuples, rows as f64);

@@ -3,12 +3,11 @@
 use std::ffi::CStr;
 use std::ops::Range;
 
-use pgrx::pg_sys;
 use simhash_index::key::Bytes;
 use simhash_index::page::{TID_BYTES, load_key, store_key};
 use simhash_index::{Entry, Row, Shape, TreeKey};
 
-use crate::compat;
+use super::files::{FileSet, TempFile};
 use crate::storage::check_for_interrupts;
 
 /// The most bytes that a merge reads of a run at once. In a build without workers they are not
@@ -48,7 +47,7 @@ pub fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
 
 /// A temporary file with the runs of one block table, one after the other.
 pub struct RunFile {
-    file: *mut pg_sys::BufFile,
+    file: TempFile,
     /// How many rows each run has.
     runs: Vec<u64>,
 }
@@ -56,33 +55,19 @@ pub struct RunFile {
 impl RunFile {
     /// Creates a file of this process alone.
     pub fn private() -> Self {
-        // SAFETY: the current resource owner owns the file and removes it when released.
-        Self { file: unsafe { pg_sys::BufFileCreateTemp(false) }, runs: Vec::new() }
+        Self { file: TempFile::private(), runs: Vec::new() }
     }
 
     /// Creates a file that another process can open by its name once this process has closed it.
-    ///
-    /// # Safety
-    /// This process is attached to `set`.
-    pub unsafe fn shared(set: *mut pg_sys::SharedFileSet, name: &CStr) -> Self {
-        // SAFETY: this process is attached to `set`.
-        Self { file: unsafe { compat::create_shared_file(set, name) }, runs: Vec::new() }
+    pub fn shared(set: FileSet, name: &CStr) -> Self {
+        Self { file: TempFile::create(set, name), runs: Vec::new() }
     }
 
     /// Opens a file that another process wrote and closed: full runs of `run` rows, and one run of
     /// the rest.
-    ///
-    /// # Safety
-    /// This process is attached to `set`.
-    pub unsafe fn open_shared(
-        set: *mut pg_sys::SharedFileSet,
-        name: &CStr,
-        rows: u64,
-        run: u64,
-    ) -> Self {
+    pub fn open_shared(set: FileSet, name: &CStr, rows: u64, run: u64) -> Self {
         let runs = (0..rows.div_ceil(run)).map(|i| run.min(rows - i * run)).collect();
-        // SAFETY: this process is attached to `set`.
-        Self { file: unsafe { compat::open_shared_file(set, name) }, runs }
+        Self { file: TempFile::open(set, name), runs }
     }
 
     /// How many rows the file has.
@@ -130,7 +115,7 @@ impl RunFile {
 
     fn entry<K: TreeKey>(&self, shape: &Shape, number: u64) -> Entry<K> {
         let mut bytes = vec![0; stored(shape)];
-        read_at(self.file, number * stored(shape) as u64, &mut bytes);
+        self.file.read_at(number * stored(shape) as u64, &mut bytes);
         read::<K>(&bytes, shape).entry
     }
 
@@ -141,22 +126,14 @@ impl RunFile {
             for (row, bytes) in chunk.iter().zip(buffer.chunks_exact_mut(stored(shape))) {
                 write(row, shape, bytes);
             }
-            // SAFETY: the buffer holds that many bytes.
-            unsafe {
-                pg_sys::BufFileWrite(
-                    self.file,
-                    buffer.as_mut_ptr().cast(),
-                    chunk.len() * stored(shape),
-                );
-            }
+            self.file.write(&buffer[..chunk.len() * stored(shape)]);
         }
         self.runs.push(rows.len() as u64);
     }
 
     /// Flushes and closes the file; a private file is then removed.
     pub fn close(self) {
-        // SAFETY: the file is open, and `self` was the only user.
-        unsafe { pg_sys::BufFileClose(self.file) };
+        self.file.close();
     }
 
     /// A reader of rows of one run, given by their numbers in the file. It reads at most `at_once`
@@ -166,10 +143,10 @@ impl RunFile {
         shape: Shape,
         rows: Range<u64>,
         at_once: usize,
-    ) -> RunReader<K> {
+    ) -> RunReader<'_, K> {
         let size = stored(&shape);
         RunReader {
-            file: self.file,
+            file: &self.file,
             shape,
             at: rows.start * size as u64,
             left: (rows.end - rows.start) * size as u64,
@@ -196,12 +173,12 @@ pub fn merge<K: TreeKey>(
 }
 
 /// A run in a file or in memory.
-enum Source<K, M> {
-    File(RunReader<K>),
+enum Source<'a, K, M> {
+    File(RunReader<'a, K>),
     Memory(M),
 }
 
-impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<K, M> {
+impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<'_, K, M> {
     type Item = Row<K>;
 
     #[inline]
@@ -214,8 +191,8 @@ impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<K, M> {
 }
 
 /// Reads one run, or a part of it.
-pub struct RunReader<K> {
-    file: *mut pg_sys::BufFile,
+pub struct RunReader<'a, K> {
+    file: &'a TempFile,
     shape: Shape,
     at: u64,
     left: u64,
@@ -225,7 +202,7 @@ pub struct RunReader<K> {
     _key: std::marker::PhantomData<K>,
 }
 
-impl<K: TreeKey> RunReader<K> {
+impl<K: TreeKey> RunReader<'_, K> {
     fn fill(&mut self) -> bool {
         check_for_interrupts();
         let length = self.left.min(self.at_once as u64) as usize;
@@ -233,7 +210,7 @@ impl<K: TreeKey> RunReader<K> {
             return false;
         }
         self.buffer.resize(length, 0);
-        read_at(self.file, self.at, &mut self.buffer);
+        self.file.read_at(self.at, &mut self.buffer);
         self.at += length as u64;
         self.left -= length as u64;
         self.used = 0;
@@ -241,7 +218,7 @@ impl<K: TreeKey> RunReader<K> {
     }
 }
 
-impl<K: TreeKey> Iterator for RunReader<K> {
+impl<K: TreeKey> Iterator for RunReader<'_, K> {
     type Item = Row<K>;
 
     #[inline]
@@ -252,21 +229,5 @@ impl<K: TreeKey> Iterator for RunReader<K> {
         let start = self.used;
         self.used += stored(&self.shape);
         Some(read(&self.buffer[start..self.used], &self.shape))
-    }
-}
-
-/// Fills `bytes` from the offset `at` of an open file.
-fn read_at(file: *mut pg_sys::BufFile, at: u64, bytes: &mut [u8]) {
-    // SAFETY: the file is open, and `bytes` is as long as what is read.
-    let complete = unsafe {
-        compat::seek_temporary_file(file, at)
-            && pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()) == bytes.len()
-    };
-    if !complete {
-        crate::error::raise(
-            pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR,
-            format!("could not read {} bytes at {at} of a temporary file", bytes.len()),
-            "",
-        );
     }
 }

@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pgrx::pg_sys;
 use simhash_index::build::Stretch;
 
+use super::files::FileSet;
 use super::sort::Content;
 use crate::call::parallel;
+use crate::compat;
 
 /// The keys of the chunks in the table of contents.
 mod chunk {
@@ -50,6 +52,29 @@ pub struct Task {
     pub pieces: AtomicU32,
     pub next: AtomicU32,
     pub done: AtomicU32,
+}
+
+impl Task {
+    /// The task of a build in which one process may sort in `memory` bytes. The file set and the
+    /// condition variable are still to be initialised.
+    pub fn new(heap: pg_sys::Oid, index: pg_sys::Oid, concurrent: bool, memory: usize) -> Self {
+        // SAFETY: zeroes are valid values of these structs of numbers and arrays of numbers.
+        let (files, progress) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        Self {
+            heap,
+            index,
+            concurrent,
+            memory,
+            files,
+            progress,
+            processes: AtomicU32::new(0),
+            published: AtomicU32::new(0),
+            cut: AtomicBool::new(false),
+            pieces: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+        }
+    }
 }
 
 /// A stretch of the block table with this number within the content.
@@ -105,50 +130,69 @@ impl Sizes<'_> {
             (chunk::QUERY, self.query.to_bytes_with_nul().len()),
         ]
     }
-
-    /// Adds the chunks to a new context's estimate of its shared memory.
-    ///
-    /// # Safety
-    /// The context's shared memory is not created yet.
-    pub unsafe fn estimate(&self, context: *mut pg_sys::ParallelContext) {
-        // SAFETY: `context` is valid, and its shared memory is not created yet.
-        unsafe { parallel::estimate(context, &self.chunks()) }
-    }
 }
 
-/// The chunks, as mapped in this process.
+/// The chunks, as mapped in this process, which is attached to the file set. They exist while a
+/// copy is used.
 #[derive(Clone, Copy)]
 pub struct Chunks {
-    pub task: *mut Task,
-    pub scan: pg_sys::ParallelTableScanDesc,
+    task: *mut Task,
+    scan: pg_sys::ParallelTableScanDesc,
     /// One for each process.
-    pub slots: *mut Slot,
+    slots: *mut Slot,
     /// Of type [`Piece`], with the index's key type.
-    pub pieces: *mut u8,
+    pieces: *mut u8,
     /// One for each worker.
-    pub buffer_usage: *mut pg_sys::BufferUsage,
-    pub wal_usage: *mut pg_sys::WalUsage,
+    buffer_usage: *mut pg_sys::BufferUsage,
+    wal_usage: *mut pg_sys::WalUsage,
     /// The statement that workers show in pg_stat_activity.
-    pub query: *mut c_char,
+    query: *mut c_char,
 }
 
 impl Chunks {
-    /// Allocates the chunks. They must be filled before workers are launched.
+    /// Creates the chunks in the leader, filled but for the scan's. `None`, with the context ended,
+    /// if there is no shared memory.
     ///
     /// # Safety
-    /// The context's shared memory was created after [`Sizes::estimate`] with the same sizes.
-    pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, sizes: &Sizes<'_>) -> Self {
-        // SAFETY: the context's shared memory has room for these chunks, which shm_toc_allocate
-        // aligns to buffers.
+    /// The context is new. It exists while the result is used.
+    pub unsafe fn create(
+        context: *mut pg_sys::ParallelContext,
+        sizes: &Sizes<'_>,
+        task: Task,
+    ) -> Option<Self> {
+        // SAFETY: the context is new.
+        let toc = unsafe { parallel::share(context, &sizes.chunks()) }?;
+        // SAFETY: these are the chunks in the table of contents.
+        let chunks = unsafe { Self::find(toc) };
+        let Self { task: room, slots, query, .. } = chunks;
+        // SAFETY: the chunks have these sizes, and no other process uses them yet.
         unsafe {
-            parallel::allocate(context, &sizes.chunks());
-            Self::find((*context).toc)
+            room.write(task);
+            pg_sys::SharedFileSetInit(&raw mut (*room).files, (*context).seg);
+            pg_sys::ConditionVariableInit(&raw mut (*room).progress);
+            (0..=sizes.workers).for_each(|i| slots.add(i).write(Slot::default()));
+            query.copy_from_nonoverlapping(sizes.query.as_ptr(), sizes.query.count_bytes() + 1);
+        }
+        Some(chunks)
+    }
+
+    /// The chunks in a worker, which shows the leader's statement from then on.
+    ///
+    /// # Safety
+    /// PostgreSQL passes both to a worker whose leader called [`Chunks::create`].
+    pub unsafe fn attach(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) -> Self {
+        // SAFETY: the leader filled the chunks before it launched workers.
+        unsafe {
+            let chunks = Self::find(toc);
+            parallel::show_query(chunks.query);
+            pg_sys::SharedFileSetAttach(&raw mut (*chunks.task).files, segment);
+            chunks
         }
     }
 
     /// # Safety
-    /// The chunks are in the table of contents.
-    pub unsafe fn find(toc: *mut pg_sys::shm_toc) -> Self {
+    /// The chunks are in the table of contents, and this process attaches to the file set.
+    unsafe fn find(toc: *mut pg_sys::shm_toc) -> Self {
         // SAFETY: the chunks are in the table of contents, each key with the same type as in
         // `Sizes::chunks`.
         let find = |key| unsafe { pg_sys::shm_toc_lookup(toc, key, false) };
@@ -163,11 +207,54 @@ impl Chunks {
         }
     }
 
-    fn task(&self) -> &Task {
+    pub fn task(&self) -> &Task {
         // SAFETY: the leader filled it before it launched workers. Only atomic fields, the
         // condition variable and the file set change after that. No process uses it after the
         // build.
         unsafe { &*self.task }
+    }
+
+    /// The set in which processes leave their runs and downlinks.
+    pub fn files(&self) -> FileSet {
+        // SAFETY: this process is attached to the set.
+        unsafe { FileSet::new(&raw mut (*self.task).files) }
+    }
+
+    /// Describes the parallel scan of the table.
+    ///
+    /// # Safety
+    /// The table is open. Called once, in the leader, with the snapshot for which the scan's size
+    /// was estimated.
+    pub unsafe fn describe_scan(&self, heap: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
+        // SAFETY: the chunk has room for it.
+        unsafe { pg_sys::table_parallelscan_initialize(heap, self.scan, snapshot) };
+    }
+
+    /// Begins this process's part of the scan.
+    ///
+    /// # Safety
+    /// `heap` is the open table that is scanned.
+    pub unsafe fn scan(&self, heap: pg_sys::Relation) -> pg_sys::TableScanDesc {
+        // SAFETY: `heap` is open, and the chunk describes a scan of it.
+        unsafe { compat::begin_parallel_scan(heap, self.scan) }
+    }
+
+    /// Where a worker and the leader leave what buffers and WAL the worker used.
+    ///
+    /// # Safety
+    /// There are more workers than `worker`.
+    pub unsafe fn usage(&self, worker: usize) -> (*mut pg_sys::BufferUsage, *mut pg_sys::WalUsage) {
+        // SAFETY: there is an element for each worker.
+        unsafe { (self.buffer_usage.add(worker), self.wal_usage.add(worker)) }
+    }
+
+    /// A worker's own slot.
+    ///
+    /// # Safety
+    /// There are more workers than `worker`.
+    pub unsafe fn slot(&self, worker: usize) -> &Slot {
+        // SAFETY: there is a slot for each process.
+        unsafe { &*self.slots.add(worker) }
     }
 
     /// Stores the number of processes. Workers read it after the tables are cut.
@@ -200,10 +287,7 @@ impl Chunks {
     /// There is room for that many pieces; `K` is the index's key type. Called once in a build.
     pub unsafe fn cut<K: Copy>(&self, pieces: &[Piece<K>]) {
         // SAFETY: there is room for the pieces, and no process reads them before `cut` is set.
-        unsafe {
-            let room: *mut Piece<K> = self.pieces.cast();
-            room.copy_from_nonoverlapping(pieces.as_ptr(), pieces.len());
-        }
+        unsafe { parallel::copy(pieces, self.pieces.cast()) };
         self.task().pieces.store(pieces.len() as u32, Ordering::Relaxed);
         self.task().cut.store(true, Ordering::Release);
         self.signal();
@@ -251,14 +335,13 @@ impl Chunks {
 
     fn wait(&self, is_so: impl Fn(&Task) -> bool) {
         let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
-        // SAFETY: the condition variable is initialised, and no page is locked. Sleeping serves
-        // interrupts, including messages of failed workers, so an ERROR in another process ends the
-        // wait.
-        unsafe {
-            while !is_so(self.task()) {
-                pg_sys::ConditionVariableSleep(&raw mut (*self.task).progress, event);
-            }
-            pg_sys::ConditionVariableCancelSleep();
+        while !is_so(self.task()) {
+            // SAFETY: the condition variable is initialised, and no page is locked. Sleeping serves
+            // interrupts, including messages of failed workers, so an ERROR in another process ends
+            // the wait.
+            unsafe { pg_sys::ConditionVariableSleep(&raw mut (*self.task).progress, event) };
         }
+        // SAFETY: ends the sleep, if there was one.
+        unsafe { pg_sys::ConditionVariableCancelSleep() };
     }
 }

@@ -9,12 +9,12 @@
 use std::ffi::CString;
 use std::ops::Range;
 
-use pgrx::pg_sys;
 use simhash_core::base::sort::sort_in_pieces;
 use simhash_core::search::BlockLayout;
 use simhash_index::postings::SETTLED;
 use simhash_index::{Row, Shape, TreeKey};
 
+use super::files::FileSet;
 use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
 use crate::storage::{Index, check_for_interrupts};
@@ -73,7 +73,7 @@ impl Content {
 /// Identifies the files in which a process leaves its runs to all processes.
 #[derive(Clone, Copy)]
 pub struct Share {
-    pub set: *mut pg_sys::SharedFileSet,
+    pub set: FileSet,
     pub process: usize,
     pub content: Content,
 }
@@ -88,23 +88,12 @@ impl Share {
             .expect("neither letters nor digits are NUL")
     }
 
-    /// The runs of a block table that the process has published; `None` if it has no rows.
-    ///
-    /// # Safety
-    /// This process is attached to the set. The publishing process's sorter had `memory` bytes and
-    /// published `rows` rows.
-    pub unsafe fn open<K: TreeKey>(
-        &self,
-        block_table: u32,
-        rows: u64,
-        memory: usize,
-    ) -> Option<RunFile> {
-        if rows == 0 {
-            return None;
-        }
+    /// The runs of a block table that the process has published: `rows` rows, from a sorter that
+    /// had `memory` bytes. `None` if it has no rows.
+    pub fn open<K: TreeKey>(&self, block_table: u32, rows: u64, memory: usize) -> Option<RunFile> {
         let run = limit::<K>(memory) as u64;
-        // SAFETY: this process is attached to the set.
-        Some(unsafe { RunFile::open_shared(self.set, &self.name(block_table), rows, run) })
+        let name = self.name(block_table);
+        (rows > 0).then(|| RunFile::open_shared(self.set, &name, rows, run))
     }
 }
 
@@ -210,8 +199,7 @@ impl<K: TreeKey> Sorter<K> {
         let share = self.share;
         let file = |block_table| match &share {
             None => RunFile::private(),
-            // SAFETY: the process that creates a sorter with a share is attached to its set.
-            Some(share) => unsafe { RunFile::shared(share.set, &share.name(block_table)) },
+            Some(share) => RunFile::shared(share.set, &share.name(block_table)),
         };
         self.files = (0..self.layout.blocks()).map(file).collect();
     }

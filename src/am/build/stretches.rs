@@ -11,7 +11,6 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use pgrx::pg_sys;
 use simhash_index::build::{Stretch, Writer, merge};
 use simhash_index::{Entry, Row, Shape, Store, TreeKey};
 
@@ -43,17 +42,12 @@ impl<K: TreeKey> Writing<'_, K> {
 
     /// All processes' runs of a block table. All processes have published them.
     fn runs(&self, content: Content, number: u32) -> Vec<RunFile> {
-        // SAFETY: the task is in shared memory during the build. `memory` does not change, and only
-        // the set's address is taken.
-        let (memory, set) =
-            unsafe { ((*self.chunks.task).memory, &raw mut (*self.chunks.task).files) };
+        let (memory, set) = (self.chunks.task().memory, self.chunks.files());
         let slots = self.chunks.published().iter().enumerate();
         let runs = slots.filter_map(|(process, slot)| {
             let entries = slot.entries(content).load(Ordering::Relaxed);
             let share = Share { set, process, content };
-            // SAFETY: this process is attached to the set, and the other one has published its
-            // runs.
-            unsafe { share.open::<K>(number, entries, content.memory(memory)) }
+            share.open::<K>(number, entries, content.memory(memory))
         });
         runs.collect()
     }
@@ -101,8 +95,7 @@ impl<K: TreeKey> Writing<'_, K> {
         let shape = self.shape(content);
         let files = self.runs(content, number);
         let windows = files.iter().map(|file| file.between(&shape, low, end)).collect();
-        // SAFETY: the task is in shared memory during the build, and `memory` does not change.
-        let memory = unsafe { (*self.chunks.task).memory };
+        let memory = self.chunks.task().memory;
         Part { shape, memory, files, windows }
     }
 
@@ -130,8 +123,8 @@ impl<K: TreeKey> Writing<'_, K> {
         let (shape, fill) = (self.index.shape, self.fill);
         let mut writer = Writer::of_stretch(&self.rel, shape, table, fill, &stretch);
         part.merge(|row| writer.push(row));
-        // SAFETY: this process is attached to the set.
-        unsafe { downlinks::write(self.set(), &name(place), &shape, &writer.finish_stretch()) };
+        let set = self.chunks.files();
+        downlinks::write(set, &name(place), &shape, &writer.finish_stretch());
     }
 
     /// Writes the levels above the stretches of a block table, which are all written. `places` are
@@ -139,15 +132,9 @@ impl<K: TreeKey> Writing<'_, K> {
     pub fn finish(&self, content: Content, number: u32, places: Range<usize>) {
         let mut all = Vec::new();
         for place in places {
-            // SAFETY: this process is attached to the set.
-            unsafe { downlinks::read(self.set(), &name(place), &self.index.shape, &mut all) };
+            downlinks::read(self.chunks.files(), &name(place), &self.index.shape, &mut all);
         }
         self.writer(content.tables(self.index).start + number as u8).finish_above(all);
-    }
-
-    fn set(&self) -> *mut pg_sys::SharedFileSet {
-        // SAFETY: the task is in shared memory during the build.
-        unsafe { &raw mut (*self.chunks.task).files }
     }
 }
 

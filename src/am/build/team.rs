@@ -1,18 +1,18 @@
 //! The leader of a parallel build: launches workers, scans and sorts beside them, cuts the block
 //! tables into stretches, writes some of these too, and finally the levels above.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
 use simhash_index::TreeKey;
 
 use super::collect::Collector;
-use super::shared::{Chunks, Piece, Sizes, Slot, Task};
+use super::shared::{Chunks, Piece, Sizes, Task};
 use super::sort::{Content, Share};
 use super::stretches::Writing;
-use crate::call::parallel::current_query;
+use crate::call::parallel::{self, current_query};
 use crate::compat;
-use crate::storage::{Index, IndexRel};
+use crate::storage::Index;
 
 /// The leader's workers. Dropping it does nothing: after an ERROR, the abort terminates the
 /// workers.
@@ -34,92 +34,49 @@ impl Team {
         memory: usize,
     ) -> Option<Self> {
         let rel = index.store;
-        // SAFETY: the relations are open and `info` is valid; the calls are in the order that
-        // access/parallel.h requires.
-        unsafe {
+        // SAFETY: the relations are open, and `info` is the build's.
+        let (wanted, concurrent, table) = unsafe {
             let wanted = compat::index_build_workers(heap, rel.as_ptr(), info);
-            if wanted <= 0 {
-                return None;
-            }
-            pg_sys::EnterParallelMode();
-            let context = pg_sys::CreateParallelContext(
-                c"$libdir/pg_simhash".as_ptr(),
-                c"pg_simhash_build_worker".as_ptr(),
-                wanted,
-            );
-            let snapshot = if (*info).ii_Concurrent {
-                pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot())
-            } else {
-                &raw mut pg_sys::SnapshotAnyData
-            };
-            let scan = pg_sys::table_parallelscan_estimate(heap, snapshot);
-            let workers = wanted as usize;
-            let tables = index.tables().count();
-            let pieces = tables * (workers + 1) * size_of::<Piece<K>>();
-            let sizes = Sizes { workers, pieces, scan, query: current_query() };
-            sizes.estimate(context);
-            pg_sys::InitializeParallelDSM(context);
-            if (*context).seg.is_null() {
-                disband(context, snapshot);
-                return None;
-            }
-            let chunks = Chunks::allocate(context, &sizes);
-            let team = Self { context, snapshot, chunks };
-            team.fill(heap, rel, info, memory, &sizes);
-
-            pg_sys::LaunchParallelWorkers(context);
-            let launched = (*context).nworkers_launched;
-            pgrx::debug1!(
-                "index \"{}\": {launched} of {wanted} parallel workers launched",
-                rel.name()
-            );
-            team.chunks.expect(launched as usize + 1);
-            if launched == 0 {
-                team.finish(info);
-                return None;
-            }
-            Some(team)
+            (wanted, (*info).ii_Concurrent, (*heap).rd_id)
+        };
+        let workers = usize::try_from(wanted).ok().filter(|&workers| workers > 0)?;
+        let context = parallel::begin(c"pg_simhash_build_worker", workers);
+        let mut snapshot = &raw mut pg_sys::SnapshotAnyData;
+        if concurrent {
+            // SAFETY: a build is in a transaction.
+            snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot()) };
         }
-    }
-
-    /// Fills the shared memory before workers are launched.
-    unsafe fn fill(
-        &self,
-        heap: pg_sys::Relation,
-        rel: IndexRel,
-        info: *mut pg_sys::IndexInfo,
-        memory: usize,
-        sizes: &Sizes<'_>,
-    ) {
-        let Chunks { task, scan, slots, query, .. } = self.chunks;
-        // SAFETY: the relations are open, and the chunks have these sizes.
-        unsafe {
-            task.write(Task {
-                heap: (*heap).rd_id,
-                index: rel.oid(),
-                concurrent: (*info).ii_Concurrent,
-                memory: memory / (sizes.workers + 1),
-                files: std::mem::zeroed(),
-                progress: std::mem::zeroed(),
-                processes: AtomicU32::new(0),
-                published: AtomicU32::new(0),
-                cut: AtomicBool::new(false),
-                pieces: AtomicU32::new(0),
-                next: AtomicU32::new(0),
-                done: AtomicU32::new(0),
-            });
-            pg_sys::SharedFileSetInit(&raw mut (*task).files, (*self.context).seg);
-            pg_sys::ConditionVariableInit(&raw mut (*task).progress);
-            pg_sys::table_parallelscan_initialize(heap, scan, self.snapshot);
-            (0..=sizes.workers).for_each(|i| slots.add(i).write(Slot::default()));
-            query.copy_from_nonoverlapping(sizes.query.as_ptr(), sizes.query.count_bytes() + 1);
+        // SAFETY: `heap` is open.
+        let scan = unsafe { pg_sys::table_parallelscan_estimate(heap, snapshot) };
+        let pieces = index.tables().count() * (workers + 1) * size_of::<Piece<K>>();
+        let sizes = Sizes { workers, pieces, scan, query: current_query() };
+        let task = Task::new(table, rel.oid(), concurrent, memory / (workers + 1));
+        // SAFETY: the context is new, and exists while the team does.
+        let Some(chunks) = (unsafe { Chunks::create(context, &sizes, task) }) else {
+            release(snapshot);
+            return None;
+        };
+        // SAFETY: the table is open, and `snapshot` is the one of the estimate. All chunks are then
+        // filled.
+        let launched = unsafe {
+            chunks.describe_scan(heap, snapshot);
+            parallel::start(context)
+        };
+        let name = rel.name();
+        pgrx::debug1!("index \"{name}\": {launched} of {wanted} parallel workers launched");
+        chunks.expect(launched + 1);
+        let team = Self { context, snapshot, chunks };
+        if launched == 0 {
+            // SAFETY: `info` is the build's.
+            unsafe { team.finish(info) };
+            return None;
         }
+        Some(team)
     }
 
     /// The bytes that each process of the team may sort in.
     pub fn memory(&self) -> usize {
-        // SAFETY: the shared memory exists until `finish`, and this field does not change.
-        unsafe { (*self.chunks.task).memory }
+        self.chunks.task().memory
     }
 
     /// Begins the leader's part of the scan.
@@ -128,7 +85,7 @@ impl Team {
     /// `heap` is the open table that the team was launched for.
     pub unsafe fn scan(&self, heap: pg_sys::Relation) -> pg_sys::TableScanDesc {
         // SAFETY: `heap` is open, and is the table of the scan in shared memory.
-        unsafe { compat::begin_parallel_scan(heap, self.chunks.scan) }
+        unsafe { self.chunks.scan(heap) }
     }
 
     /// Raises an ERROR if a launched worker failed to start: waiting for its runs would never end.
@@ -139,15 +96,14 @@ impl Team {
 
     /// The share in which the leader leaves its runs.
     pub fn share(&self, content: Content) -> Share {
-        let (_, process) = self.chunks.leader();
-        // SAFETY: the shared memory exists until `finish`.
-        Share { set: unsafe { &raw mut (*self.chunks.task).files }, process, content }
+        Share { set: self.chunks.files(), process: self.chunks.leader().1, content }
     }
 
     /// Writes the block tables beside the workers, after the leader's part of the scan.
     ///
     /// # Safety
-    /// `index` is the one that is being built; `fill` is how full its leaves become, in percent.
+    /// `index` is the one that the team was launched for; `fill` is how full its leaves become, in
+    /// percent.
     pub unsafe fn write<K: TreeKey>(&self, index: &Index<K>, collector: Collector<K>, fill: usize) {
         let chunks = self.chunks;
         collector.publish(chunks.leader().0);
@@ -191,31 +147,31 @@ impl Team {
     /// # Safety
     /// `info` is the one that `launch` was given.
     pub unsafe fn finish(self, info: *mut pg_sys::IndexInfo) -> (f64, f64) {
-        let Chunks { buffer_usage, wal_usage, .. } = self.chunks;
+        // SAFETY: the context exists.
+        unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) };
         let mut totals = (0.0, 0.0);
-        // SAFETY: `info` is valid; the slots are not used after the context is destroyed.
-        unsafe {
-            pg_sys::WaitForParallelWorkersToFinish(self.context);
-            let (_, workers) = self.chunks.leader();
-            for (i, slot) in self.chunks.published()[..workers].iter().enumerate() {
-                pg_sys::InstrAccumParallelQuery(buffer_usage.add(i), wal_usage.add(i));
-                totals.0 += f64::from_bits(slot.heap_tuples.load(Ordering::Relaxed));
-                totals.1 += slot.rows.load(Ordering::Relaxed) as f64;
+        let (_, workers) = self.chunks.leader();
+        for (i, slot) in self.chunks.published()[..workers].iter().enumerate() {
+            // SAFETY: worker `i` has ended, and `info` is valid.
+            unsafe {
+                let (buffers, wal) = self.chunks.usage(i);
+                pg_sys::InstrAccumParallelQuery(buffers, wal);
                 (*info).ii_BrokenHotChain |= slot.broken_hot_chain.load(Ordering::Relaxed);
             }
-            disband(self.context, self.snapshot);
+            totals.0 += f64::from_bits(slot.heap_tuples.load(Ordering::Relaxed));
+            totals.1 += slot.rows.load(Ordering::Relaxed) as f64;
         }
+        release(self.snapshot);
+        // SAFETY: no worker is running, and the chunks are not used any more.
+        unsafe { parallel::disband(self.context) };
         totals
     }
 }
 
-unsafe fn disband(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot) {
-    // SAFETY: no worker is running.
-    unsafe {
-        if snapshot != &raw mut pg_sys::SnapshotAnyData {
-            pg_sys::UnregisterSnapshot(snapshot);
-        }
-        pg_sys::DestroyParallelContext(context);
-        pg_sys::ExitParallelMode();
+/// Gives a build's snapshot back, unless it is the static one that sees all rows.
+fn release(snapshot: pg_sys::Snapshot) {
+    if snapshot != &raw mut pg_sys::SnapshotAnyData {
+        // SAFETY: `launch` registered it.
+        unsafe { pg_sys::UnregisterSnapshot(snapshot) };
     }
 }

@@ -268,12 +268,10 @@ impl<K: TreeKey> Cursor<K> {
     /// `context`.
     ///
     /// # Safety
-    /// `index` is open.
+    /// `context` exists as long as the scan.
     pub unsafe fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
         let searched = Searched::of(&index);
-        let is_of_texts = searched.kind.is_of_texts();
-        // SAFETY: `index` is open and, if this runs, of texts.
-        let texts = is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) });
+        let texts = TextKeys::of(index.store, searched.kind);
         let columns = Columns::of(index.store, &index.meta());
         let account = Account::of(index.store.oid());
         Self {
@@ -449,19 +447,21 @@ impl<K: TreeKey> Scan for Cursor<K> {
         self.pin.release();
         self.batch.clear();
         self.passed = None;
-        // SAFETY: the descriptor is this scan's. Its snapshot is valid, or null for a bitmap scan
-        // that has not begun.
-        let request = unsafe {
-            self.index.store.snapshot = (*desc).xs_snapshot;
-            self.index.store.table = (*desc).heapRelation;
-            self.pin.is_kept = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
-            self.output.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
-            self.output.wants_payloads = (*desc).xs_want_itup && self.index.shape.payload > 0;
-            let Self { index, searched, texts, output, .. } = self;
-            Request::read(desc, index, *searched, &output.columns, texts.as_mut())
-        };
-        // SAFETY: the snapshot is valid or null.
-        let is_mvcc = unsafe { is_mvcc((*desc).xs_snapshot) };
+        // SAFETY: the descriptor is this scan's.
+        let desc = unsafe { &*desc };
+        self.index.store.snapshot = desc.xs_snapshot;
+        // SAFETY: the index's table is null or open until the scan ends.
+        self.index.store = unsafe { self.index.store.with_table(desc.heapRelation) };
+        // SAFETY: the snapshot is valid, or null for a bitmap scan that has not begun.
+        let is_mvcc = unsafe { is_mvcc(desc.xs_snapshot) };
+        self.pin.is_kept = desc.xs_want_itup || !is_mvcc;
+        // SAFETY: reads the server's recovery state.
+        self.output.looks_rows_up = desc.xs_want_itup && unsafe { pg_sys::RecoveryInProgress() };
+        self.output.wants_payloads = desc.xs_want_itup && self.index.shape.payload > 0;
+        let Self { index, searched, texts, output, .. } = self;
+        // SAFETY: the descriptor is this scan's, of this index.
+        let request =
+            unsafe { Request::read(desc, index, *searched, &output.columns, texts.as_mut()) };
         // For an index of texts, each request says whether the executor has to recheck.
         let is_lossy = self.texts.is_none() && self.searched.kind.is_lossy();
         self.output.recheck = is_lossy || request.asks_text || !is_mvcc;

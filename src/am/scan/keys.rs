@@ -91,19 +91,16 @@ impl<K: TreeKey> Request<K> {
     /// # Safety
     /// `desc` is a scan of this index; its arrays are as long as it says.
     pub unsafe fn read(
-        desc: pg_sys::IndexScanDesc,
+        desc: &pg_sys::IndexScanDescData,
         index: &Index<K>,
         searched: Searched,
         columns: &Columns,
         texts: Option<&mut TextKeys>,
     ) -> Self {
         // SAFETY: the descriptor's arrays are as long as it says.
-        let (keys, order_bys) = unsafe {
-            (
-                slice((*desc).keyData, (*desc).numberOfKeys),
-                slice((*desc).orderByData, (*desc).numberOfOrderBys),
-            )
-        };
+        let keys = unsafe { slice(desc.keyData, desc.numberOfKeys) };
+        // SAFETY: the descriptor's arrays are as long as it says.
+        let order_bys = unsafe { slice(desc.orderByData, desc.numberOfOrderBys) };
         if let Some(texts) = texts {
             // SAFETY: PostgreSQL passes keys of this index's operators.
             return unsafe { Self::read_texts(keys, columns, texts) }.unwrap_or(Self::NOTHING);
@@ -147,13 +144,12 @@ impl<K: TreeKey> Request<K> {
         let mut all = TextConditions { unwanted: Unwanted::None, asks_text: false, any_of: None };
         for key in keys {
             let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
-            // SAFETY: the key is of an operator of this column.
-            let possible = unsafe {
-                if column < columns.scope_columns() {
-                    scopes.add(column, key)
-                } else {
-                    all.add(key, texts)
-                }
+            let possible = if column < columns.scope_columns() {
+                // SAFETY: the key is of an operator of this column.
+                unsafe { scopes.add(column, key) }
+            } else {
+                // SAFETY: the key is of an operator of the last key column.
+                unsafe { all.add(key, texts) }
             };
             if !possible {
                 return None;
@@ -252,13 +248,12 @@ impl<F: Key> Conditions<F> {
         let mut scopes = ScopeConditions::new(columns);
         for key in keys {
             let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
-            // SAFETY: the key is of an operator of this column.
-            let possible = unsafe {
-                if column < columns.scope_columns() {
-                    scopes.add(column, key)
-                } else {
-                    all.add(key, searched)
-                }
+            let possible = if column < columns.scope_columns() {
+                // SAFETY: the key is of an operator of this column.
+                unsafe { scopes.add(column, key) }
+            } else {
+                // SAFETY: the key is of an operator of the searched column.
+                unsafe { all.add(key, searched) }
             };
             if !possible {
                 return None;
@@ -282,16 +277,14 @@ impl<F: Key> Conditions<F> {
             // No operator here is true of a NULL argument.
             return false;
         }
-        // SAFETY: the argument is of the operator's right-hand type, or an array of it, and not
-        // NULL.
-        let any_of = unsafe {
-            if flags & pg_sys::SK_SEARCHARRAY == 0 {
-                searched.conditions(key.sk_strategy, key.sk_argument)
-            } else {
-                let given = elements(key.sk_argument).1.into_iter().flatten();
-                let given = given.inspect(|_| check_for_interrupts());
-                given.flat_map(|argument| searched.conditions(key.sk_strategy, argument)).collect()
-            }
+        // SAFETY: the argument is of the operator's right-hand type, and not NULL.
+        let conditions = |argument| unsafe { searched.conditions(key.sk_strategy, argument) };
+        let any_of = if flags & pg_sys::SK_SEARCHARRAY == 0 {
+            conditions(key.sk_argument)
+        } else {
+            // SAFETY: the argument is an array of the operator's right-hand type, and not NULL.
+            let given = unsafe { elements(key.sk_argument) }.1.into_iter().flatten();
+            given.inspect(|_| check_for_interrupts()).flat_map(conditions).collect()
         };
         let possible = !any_of.is_empty();
         self.all_of.push(any_of);

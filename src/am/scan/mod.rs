@@ -4,13 +4,14 @@
 //! Where things are: [`keys`] and [`scopes`] (scan keys and order-bys), [`cursor`] (the scan's way
 //! through the index), [`nearest`] (rows in the order of distances), [`nulls`] (rows without a
 //! fingerprint), [`output`] (how a row is returned to the executor), [`burial`] (removal of dead
-//! rows' entries), [`account`] (statistics of a scan).
+//! rows' entries), [`account`] (statistics of a scan), [`context`] (memory contexts).
 //!
 //! The state has a memory context of its own, whose deletion drops it, so a failed query leaks
 //! nothing.
 
 pub mod account;
 mod burial;
+mod context;
 mod cursor;
 mod keys;
 mod nearest;
@@ -20,6 +21,7 @@ mod scopes;
 
 use pgrx::pg_sys;
 
+use self::context::small_context;
 use self::cursor::{Cursor, Scan};
 use super::kind::open;
 use crate::storage::{IndexRel, family, with_key_type};
@@ -41,38 +43,45 @@ pub unsafe extern "C-unwind" fn ambeginscan(
     keys: i32,
     order_bys: i32,
 ) -> pg_sys::IndexScanDesc {
-    // SAFETY: PostgreSQL passes an open index. Between creation and registration of the state, only
-    // allocations can fail.
+    // SAFETY: PostgreSQL passes an open index, and keeps it open until the scan ends.
+    let (index, context) = unsafe {
+        let context = small_context(pg_sys::CurrentMemoryContext, c"simhash scan");
+        (IndexRel::new(rel), context)
+    };
+    let scan: Box<dyn Scan> = with_key_type!(family(index), K => {
+        // SAFETY: the context is the scan's own.
+        Box::new(unsafe { Cursor::<K>::new(open(index), context) })
+    });
+    let bytes = size_of::<pg_sys::MemoryContextCallback>();
+    // SAFETY: the context exists.
+    let callback = unsafe { pg_sys::MemoryContextAllocZero(context, bytes) };
+    let opaque = Box::into_raw(Box::new(Opaque { context, scan }));
+    let callback = callback.cast::<pg_sys::MemoryContextCallback>();
+    // SAFETY: the callback's record is in the context that it is registered with. It drops the
+    // state, which is nobody else's, once.
     unsafe {
-        let desc = pg_sys::RelationGetIndexScan(rel, keys, order_bys);
-        let index = IndexRel::new(rel);
-        let context = pg_sys::AllocSetContextCreateInternal(
-            pg_sys::CurrentMemoryContext,
-            c"simhash scan".as_ptr(),
-            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
-            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
-            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
-        );
-        let scan: Box<dyn Scan> =
-            with_key_type!(family(index), K => Box::new(Cursor::<K>::new(open(index), context)));
-        let callback: *mut pg_sys::MemoryContextCallback =
-            pg_sys::MemoryContextAllocZero(context, size_of::<pg_sys::MemoryContextCallback>())
-                .cast();
-        let opaque = Box::into_raw(Box::new(Opaque { context, scan }));
         (*callback).func = Some(drop_opaque);
         (*callback).arg = opaque.cast();
         pg_sys::MemoryContextRegisterResetCallback(context, callback);
+    }
+    let count = order_bys.max(0) as usize;
+    let distances = (count * size_of::<pg_sys::Datum>(), count * size_of::<bool>());
+    // SAFETY: the index is open, so it has a descriptor. The arrays have an element for each
+    // order-by.
+    unsafe {
+        let desc = pg_sys::RelationGetIndexScan(rel, keys, order_bys);
         (*desc).opaque = opaque.cast();
         (*desc).xs_itupdesc = (*rel).rd_att;
-        if order_bys > 0 {
-            let count = order_bys as usize;
-            (*desc).xs_orderbyvals = pg_sys::palloc0(count * size_of::<pg_sys::Datum>()).cast();
-            (*desc).xs_orderbynulls = pg_sys::palloc0(count * size_of::<bool>()).cast();
+        if count > 0 {
+            (*desc).xs_orderbyvals = pg_sys::palloc0(distances.0).cast();
+            (*desc).xs_orderbynulls = pg_sys::palloc0(distances.1).cast();
         }
         desc
     }
 }
 
+/// # Safety
+/// `desc` is a scan that ambeginscan made and amendscan has not ended.
 unsafe fn opaque<'a>(desc: pg_sys::IndexScanDesc) -> &'a mut Opaque {
     // SAFETY: the caller passes a scan that ambeginscan made and amendscan has not ended.
     unsafe { &mut *(*desc).opaque.cast::<Opaque>() }
@@ -86,14 +95,17 @@ pub unsafe extern "C-unwind" fn amrescan(
     order_bys: pg_sys::ScanKey,
     _n_order_bys: i32,
 ) {
-    // SAFETY: the descriptor has room for as many keys as the scan was begun with.
+    let replace = |stored: pg_sys::ScanKey, given: pg_sys::ScanKey, count: i32| {
+        if !given.is_null() && count > 0 {
+            // SAFETY: the descriptor has room for as many keys as the scan was begun with, and
+            // PostgreSQL passes as many.
+            unsafe { std::ptr::copy(given, stored, count as usize) };
+        }
+    };
+    // SAFETY: PostgreSQL passes a scan that ambeginscan made and amendscan has not ended.
     unsafe {
-        if !keys.is_null() && (*desc).numberOfKeys > 0 {
-            std::ptr::copy(keys, (*desc).keyData, (*desc).numberOfKeys as usize);
-        }
-        if !order_bys.is_null() && (*desc).numberOfOrderBys > 0 {
-            std::ptr::copy(order_bys, (*desc).orderByData, (*desc).numberOfOrderBys as usize);
-        }
+        replace((*desc).keyData, keys, (*desc).numberOfKeys);
+        replace((*desc).orderByData, order_bys, (*desc).numberOfOrderBys);
         opaque(desc).scan.restart(desc);
     }
 }
