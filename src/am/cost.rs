@@ -8,9 +8,10 @@ use simhash_index::index::leaves_per_table;
 use super::expression::Expression;
 use super::kind::{Kind, Searched, open};
 use super::passages::PassageRecipe;
+use super::path::{Path, Qual};
 use super::texts::Recipe;
 use crate::compat;
-use crate::planner::{index_quals, kept_beside, made_radius, number_of_values};
+use crate::planner::{kept_beside, made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -61,7 +62,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     // until this returns.
     let (path, kept) = unsafe {
         pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
-        (Path { root, path }, kept_beside(root, path))
+        (Path::new(root, path), kept_beside(root, path))
     };
     generic.indexSelectivity *= kept;
     generic.numIndexTuples = (generic.numIndexTuples * kept).max(1.0);
@@ -104,49 +105,6 @@ impl Costs {
     }
 }
 
-/// An index path whose cost is asked for, and the planner's state. Both are valid while a copy is
-/// used.
-#[derive(Clone, Copy)]
-struct Path {
-    root: *mut pg_sys::PlannerInfo,
-    path: *mut pg_sys::IndexPath,
-}
-
-/// A condition of a path on the column with this number.
-struct Qual {
-    column: usize,
-    info: *mut pg_sys::RestrictInfo,
-    clause: Expression,
-}
-
-impl Path {
-    fn index(&self) -> &pg_sys::IndexOptInfo {
-        // SAFETY: the planner's path has the description of its index.
-        unsafe { &*(*self.path).indexinfo }
-    }
-
-    /// The number of the searched column, which is the last key column.
-    fn searched(self) -> usize {
-        self.index().nkeycolumns as usize - 1
-    }
-
-    fn quals(self) -> Vec<Qual> {
-        // SAFETY: the path is the planner's.
-        let quals = unsafe { index_quals(self.path) }.into_iter();
-        let quals = quals.filter_map(|(column, info)| {
-            // SAFETY: a qual's clause is an expression of the planner's.
-            let clause = unsafe { Expression::new((*info).clause.cast()) }?;
-            Some(Qual { column, info, clause })
-        });
-        quals.collect()
-    }
-
-    fn is_ordered(self) -> bool {
-        // SAFETY: the path is the planner's.
-        !unsafe { (*self.path).indexorderbys }.is_null()
-    }
-}
-
 /// A scan of an index of fingerprints.
 struct LeafScan {
     leaves: Leaves,
@@ -156,7 +114,7 @@ struct LeafScan {
 
 impl LeafScan {
     fn of<K: TreeKey>(path: Path, index: &Index<K>) -> Self {
-        let (held, ordered) = (Searched::of(index), path.is_ordered());
+        let (held, ordered) = (Searched::of(index), path.orders() > 0);
         let Reach { distance, probes } = least_reach(path, held);
         let part = Part::of_scopes(path, leaves_per_table(index.layout, path.index().pages));
         let Leaves { first, all } = leaves_read(index, distance, &part, ordered);
@@ -168,22 +126,17 @@ impl LeafScan {
         // SAFETY: reads settings of this backend.
         let (operator, tuple) =
             unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
-        // SAFETY: the path and its lists are the planner's.
-        let (conditions, orders, node) = unsafe {
-            let pg_sys::IndexPath { indexclauses, indexorderbys, path, .. } = &*path.path;
-            (pg_sys::list_length(*indexclauses), pg_sys::list_length(*indexorderbys), path.pathtype)
-        };
         let rows = generic.numIndexTuples;
-        let row = tuple + f64::from(conditions.max(1)) * operator;
+        let row = tuple + path.conditions().max(1) as f64 * operator;
         // An index-only scan for a bare count(*) is slow in two cases. On a standby it looks every
         // row up (see amcanreturn). Over arrays it remembers every row, to count it once.
         // SAFETY: reads the server's recovery state.
         let is_slow = || self.has_many_keys || unsafe { pg_sys::RecoveryInProgress() };
-        let leaf = if self.has_many_keys && orders > 1 {
+        let leaf = if self.has_many_keys && path.orders() > 1 {
             // SAFETY: the planner is estimating the cost of its path.
-            unsafe { compat::disable(path.path) };
+            unsafe { compat::disable(path.as_ptr()) };
             REFUSED
-        } else if node == pg_sys::NodeTag::T_IndexOnlyScan && is_slow() {
+        } else if path.is_index_only() && is_slow() {
             // SAFETY: reads a constant of the planner's.
             unsafe { pg_sys::disable_cost }
         } else {
@@ -350,8 +303,9 @@ impl Part {
             quals.push(info);
             if clause.array_operator().is_some() {
                 // SAFETY: the array is an expression of the query that is planned.
-                let length =
-                    |array: Expression| unsafe { compat::array_length(path.root, array.as_ptr()) };
+                let length = |array: Expression| unsafe {
+                    compat::array_length(path.root(), array.as_ptr())
+                };
                 listed *= clause.argument(1).map_or(1.0, length);
             }
             let is_null = pg_sys::NullTestType::IS_NULL;
@@ -366,7 +320,7 @@ impl Part {
             // SAFETY: the quals are the planner's, of the index's table.
             unsafe {
                 let table = (*index.rel).relid as i32;
-                pg_sys::clauselist_selectivity(path.root, quals.as_ptr(), table, inner, none)
+                pg_sys::clauselist_selectivity(path.root(), quals.as_ptr(), table, inner, none)
             }
         };
         let rows = (rows * share).max(1.0);
@@ -399,7 +353,8 @@ fn values_of(path: Path, columns: &[usize], rows: f64) -> f64 {
     let all = unsafe { PgList::<pg_sys::TargetEntry>::from_pg(path.index().indextlist) };
     let entries = columns.iter().filter_map(|&column| all.get_ptr(column));
     // SAFETY: the entry is an expression of the query that is planned.
-    let values = entries.map(|entry| unsafe { number_of_values(path.root, (*entry).expr.cast()) });
+    let values =
+        entries.map(|entry| unsafe { number_of_values(path.root(), (*entry).expr.cast()) });
     values.product::<f64>().min(rows)
 }
 
@@ -435,7 +390,7 @@ struct Reach {
 fn least_reach(path: Path, held: Searched) -> Reach {
     let usual = if held.kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
     let quals = path.quals();
-    if quals.is_empty() && !path.is_ordered() {
+    if quals.is_empty() && path.orders() == 0 {
         return Reach { distance: None, probes: 1.0 };
     }
     let reach = |(distance, probes): (u32, Option<f64>)| Reach {
@@ -468,7 +423,7 @@ fn clause_reach(path: Path, held: Searched, clause: Expression) -> Option<(u32, 
         // A ball around a parameter or a column of another table may still have a constant radius.
         let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
         // SAFETY: the argument is an expression of the query that is planned.
-        let distance = fixed.or_else(|| unsafe { made_radius(path.root, argument.as_ptr()) });
+        let distance = fixed.or_else(|| unsafe { made_radius(path.root(), argument.as_ptr()) });
         return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
     };
     let value = constant.constvalue;

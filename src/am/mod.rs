@@ -4,9 +4,9 @@
 //! Where things are: [`handler`] (what the access method can do), [`options`], [`kind`] and
 //! [`keys`] (columns, and how their values become keys), [`columns`] and [`scope`] (columns
 //! compared by equality, and included columns), [`insert`], [`build`], [`scan`], [`vacuum`],
-//! [`cost`], [`expression`] (the planner's nodes), [`validate`]. For SQL functions that are given
-//! an index: [`opened`], [`rights`] (privileges), [`elsewhere`] (tables whose rows are elsewhere),
-//! [`info`], [`check`] and [`recipe`].
+//! [`cost`], [`path`] and [`expression`] (what the planner knows), [`validate`]. For SQL functions
+//! that are given an index: [`opened`], [`rights`] (privileges), [`elsewhere`] (tables whose rows
+//! are elsewhere), [`info`], [`check`] and [`recipe`].
 
 pub mod asked;
 mod build;
@@ -23,6 +23,7 @@ pub mod kind;
 pub mod opened;
 pub mod options;
 pub mod passages;
+mod path;
 pub mod recipe;
 pub mod rights;
 pub mod scan;
