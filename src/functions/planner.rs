@@ -50,15 +50,18 @@ fn answered(answer: Option<*mut pg_sys::Node>) -> Internal {
     Internal::from(Some(pg_sys::Datum::from(answer.unwrap_or(std::ptr::null_mut()))))
 }
 
-/// The clause of an operator, as one that restricts a relation.
-fn restriction(root: Internal, arguments: Internal, relation: i32) -> Clause {
-    Clause { root: pointer(root), arguments: pointer(arguments), relation, join: None }
-}
-
-/// The clause of an operator, as one that joins relations.
-fn joining(root: Internal, arguments: Internal, join: Internal) -> Clause {
-    let (root, arguments) = (pointer(root), pointer(arguments));
-    Clause { root, arguments, relation: 0, join: Some(pointer(join)) }
+/// The selectivity of an operator's clause, which restricts a relation or joins relations. `None` if
+/// the planner passes no state.
+fn estimated(
+    selectivity: impl FnOnce(&Clause) -> f64,
+    [root, arguments]: [Internal; 2],
+    relation: i32,
+    join: Option<Internal>,
+) -> Option<f64> {
+    let join = join.map_or(std::ptr::null_mut(), pointer);
+    // SAFETY: the planner passes its own state, the clause's operands, and its join.
+    let clause = unsafe { Clause::new(pointer(root), pointer(arguments), relation, join) };
+    clause.map(|clause| selectivity(&clause))
 }
 
 macro_rules! estimators {
@@ -70,9 +73,8 @@ macro_rules! estimators {
                 _operator: pg_sys::Oid,
                 arguments: Internal,
                 relation: i32,
-            ) -> f64 {
-                // SAFETY: the planner passes its own state, and the clause's operands.
-                unsafe { $selectivity(&restriction(root, arguments, relation)) }
+            ) -> Option<f64> {
+                estimated($selectivity, [root, arguments], relation, None)
             }
 
             #[pg_extern(sql = false, stable, strict, parallel_safe)]
@@ -82,9 +84,8 @@ macro_rules! estimators {
                 arguments: Internal,
                 _join_type: i16,
                 join: Internal,
-            ) -> f64 {
-                // SAFETY: the planner passes its own state, and the clause's operands.
-                unsafe { $selectivity(&joining(root, arguments, join)) }
+            ) -> Option<f64> {
+                estimated($selectivity, [root, arguments], 0, Some(join))
             }
         )+
     };

@@ -3,9 +3,11 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::expr::Expr;
 use super::measures::Objects;
+use super::request::Request;
 use crate::error::{raise, shown};
 use crate::types::layout::Layout;
 
@@ -32,34 +34,32 @@ enum Operand {
 /// # Safety
 /// `request` is a support request of the planner.
 pub unsafe fn refuse(request: *mut pg_sys::Node) {
-    // SAFETY: the request is cast only to the type its tag says. It has an analysed call, whose
-    // operands are expressions. Names are palloc'd.
-    unsafe {
-        if (*request).type_ != pg_sys::NodeTag::T_SupportRequestSimplify {
-            return;
-        }
-        let call = (*request.cast::<pg_sys::SupportRequestSimplify>()).fcall;
-        let operands = PgList::<pg_sys::Node>::from_pg((*call).args);
-        let name = pg_sys::get_func_name((*call).funcid);
-        let (Some(a), Some(b)) = (operands.get_ptr(0), operands.get_ptr(1)) else { return };
+    // SAFETY: the planner's request, which nothing else uses meanwhile.
+    let request = unsafe { Request::of(request) };
+    let Some(Request::Simplify { call, .. }) = request else { return };
+    let (Some(function), Some(operands)) = (call.executes(), call.arguments()) else { return };
+    let Some(operands) = operands.first::<2>() else { return };
+    // SAFETY: a catalogue look-up in a transaction, which returns a palloc'd name or null.
+    let name = unsafe {
+        let name = pg_sys::get_func_name(function);
         if name.is_null() {
             return;
         }
-        let name = shown(CStr::from_ptr(name));
-        let types = [a, b].map(|operand| type_before_cast(operand));
-        let operands = types.map(operand);
-        let shown_type = |i: usize| match operands[i] {
-            Operand::Literal => "a quoted literal".into(),
-            _ => type_name(types[i]),
-        };
-        let (left, right) = (shown_type(0), shown_type(1));
-        let [a, b] = operands;
-        raise(
-            PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-            format!("{name} does not compare {left} and {right}"),
-            &if &*name == "hamming" { of_hamming(a, b) } else { of_texts(&name, a, b) },
-        )
-    }
+        shown(CStr::from_ptr(name))
+    };
+    let types = operands.map(type_before_cast);
+    let operands = types.map(operand);
+    let shown_type = |i: usize| match operands[i] {
+        Operand::Literal => "a quoted literal".into(),
+        _ => type_name(types[i]),
+    };
+    let (left, right) = (shown_type(0), shown_type(1));
+    let [a, b] = operands;
+    raise(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+        format!("{name} does not compare {left} and {right}"),
+        &if &*name == "hamming" { of_hamming(a, b) } else { of_texts(&name, a, b) },
+    )
 }
 
 fn type_name(oid: pg_sys::Oid) -> String {
@@ -68,25 +68,11 @@ fn type_name(oid: pg_sys::Oid) -> String {
 }
 
 /// The type of an operand before the implicit cast.
-///
-/// # Safety
-/// `operand` is an expression.
-unsafe fn type_before_cast(operand: *mut pg_sys::Node) -> pg_sys::Oid {
-    // SAFETY: `operand` is an expression, and is cast only to the type its tag says.
-    unsafe {
-        match (*operand).type_ {
-            pg_sys::NodeTag::T_FuncExpr => {
-                let call = operand.cast::<pg_sys::FuncExpr>();
-                let given = PgList::<pg_sys::Node>::from_pg((*call).args);
-                let is_cast = (*call).funcformat == pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
-                match given.get_ptr(0).filter(|_| is_cast) {
-                    Some(given) => pg_sys::exprType(given),
-                    None => (*call).funcresulttype,
-                }
-            }
-            _ => pg_sys::exprType(operand),
-        }
-    }
+fn type_before_cast(operand: Expr) -> pg_sys::Oid {
+    let Some(call) = operand.call() else { return operand.type_oid() };
+    let is_cast = call.funcformat == pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+    let given = operand.arguments().and_then(|given| given.get(0)).filter(|_| is_cast);
+    given.map_or(call.funcresulttype, Expr::type_oid)
 }
 
 fn operand(oid: pg_sys::Oid) -> Operand {

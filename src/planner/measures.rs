@@ -7,17 +7,20 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 
 use super::changes;
+use super::expr::Expr;
 use super::near::objects::{NearObjects, TextCalls};
+use super::root::Root;
 use crate::catalog::cache::valid;
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::rights;
 use crate::types::Width;
 use crate::types::layout::Layout;
 
-/// `hamming` for one type of fingerprint, with the objects of its rewritten clauses.
+/// `hamming` for one type of fingerprint, with the objects of its rewritten clauses. Only
+/// [`Objects`] makes one, so the objects have the types that are given here.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     pub layout: Layout,
@@ -183,28 +186,19 @@ impl Measure {
     /// functions of the user's clause and those of its new form, so a query is refused exactly if
     /// the user's own would be. If a privilege on one of them was ever granted or revoked, the plan
     /// is marked as this role's own.
-    ///
-    /// # Safety
-    /// `root` is the planner's state.
-    pub unsafe fn may_use(&self, root: *mut pg_sys::PlannerInfo, makes: &[pg_sys::Oid]) -> bool {
-        // SAFETY: `root` is the planner's state; a catalogue look-up in a transaction.
-        unsafe {
-            let operator = pg_sys::get_opcode(self.operator);
-            may_execute_all(root, makes) && may_execute_all(root, &[operator])
-        }
+    pub fn may_use(&self, root: Root, makes: &[pg_sys::Oid]) -> bool {
+        // SAFETY: a catalogue look-up in a transaction.
+        let operator = unsafe { pg_sys::get_opcode(self.operator) };
+        may_execute_all(root, makes) && may_execute_all(root, &[operator])
     }
 }
 
 /// Whether the current role may execute these functions. If a privilege on one of them was ever
 /// granted or revoked, the plan is marked as this role's own.
-///
-/// # Safety
-/// `root` is the planner's state.
-pub unsafe fn may_execute_all(root: *mut pg_sys::PlannerInfo, functions: &[pg_sys::Oid]) -> bool {
+pub fn may_execute_all(root: Root, functions: &[pg_sys::Oid]) -> bool {
     functions.iter().all(|&function| {
         if !rights::all_may_execute(function) {
-            // SAFETY: `root` is the planner's state, which has its PlannerGlobal.
-            unsafe { (*(*root).glob).dependsOnRole = true };
+            root.depends_on_role();
         }
         rights::may_execute(function)
     })
@@ -225,22 +219,9 @@ fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
 
 /// The centre and the radius of a ball, if a function of ours makes it:
 /// `hamming_ball(center, radius)`.
-///
-/// # Safety
-/// `node` is an expression or null.
-pub unsafe fn made_ball(node: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, *mut pg_sys::Node)> {
-    // SAFETY: `node` is an expression or null, and is cast only to the type its tag says.
-    unsafe {
-        if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_FuncExpr) {
-            return None;
-        }
-        let call = node.cast::<pg_sys::FuncExpr>();
-        if !Objects::get().is_ball_maker((*call).funcid) {
-            return None;
-        }
-        let arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
-        Some((arguments.get_ptr(0)?, arguments.get_ptr(1)?))
-    }
+pub fn made_ball(node: Expr) -> Option<[Expr; 2]> {
+    let call = node.call()?;
+    Objects::get().is_ball_maker(call.funcid).then(|| node.arguments()?.first()).flatten()
 }
 
 /// The access method's OID, if the extension is installed in this database.

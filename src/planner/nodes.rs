@@ -1,187 +1,145 @@
 //! Builds the expressions that are put into a query.
 
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 
-use super::measures::Measure;
+use super::expr::{Expr, Exprs};
 use crate::catalog::cache;
 
 /// How the form that an index serves enters a query.
 pub enum Rewritten {
     /// It is equivalent to the clause and replaces it.
-    Instead(*mut pg_sys::Node),
+    Instead(Expr),
     /// It goes beside the clause, which stays: the clause implies it, or another index serves the
     /// clause itself.
-    Beside(*mut pg_sys::Node),
+    Beside(Expr),
 }
 
-/// A constant of type bigint.
-pub fn int8_const(value: i64) -> *mut pg_sys::Node {
-    // SAFETY: an int8 is passed by value in eight bytes.
-    unsafe {
+/// An expression of type bigint.
+#[derive(Clone, Copy)]
+pub struct Bigint(Expr);
+
+impl Bigint {
+    pub fn constant(value: i64) -> Bigint {
         let datum = pg_sys::Datum::from(value);
-        pg_sys::makeConst(pg_sys::INT8OID, -1, pg_sys::InvalidOid, 8, datum, false, true).cast()
+        let none = pg_sys::InvalidOid;
+        // SAFETY: an int8 is passed by value in eight bytes.
+        unsafe {
+            Bigint(Expr::made(pg_sys::makeConst(pg_sys::INT8OID, -1, none, 8, datum, false, true)))
+        }
     }
-}
 
-/// Casts a smallint or an integer to bigint. `None` if there is no such cast.
-///
-/// # Safety
-/// `number` is an expression of an integer type.
-pub unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    let mut function = pg_sys::InvalidOid;
-    // SAFETY: catalogue look-ups; the function casts from the expression's type to bigint.
-    unsafe {
-        let path = pg_sys::find_coercion_pathway(
-            pg_sys::INT8OID,
-            pg_sys::exprType(number),
-            pg_sys::CoercionContext::COERCION_IMPLICIT,
-            &mut function,
-        );
-        let by_function = path == pg_sys::CoercionPathType::COERCION_PATH_FUNC;
-        by_function.then(|| call(function, pg_sys::INT8OID, &[number]))
+    /// # Safety
+    /// The expression is of type bigint.
+    pub unsafe fn new(number: Expr) -> Bigint {
+        Bigint(number)
     }
-}
 
-/// The greater of two bigints.
-///
-/// # Safety
-/// Both are expressions of type bigint.
-pub unsafe fn greatest(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the whole node is filled in, and its arguments are bigints.
-    unsafe {
-        let mut arguments = PgList::<pg_sys::Node>::new();
-        arguments.push(a);
-        arguments.push(b);
-        let mut node = pgrx::PgBox::<pg_sys::MinMaxExpr>::alloc_node(pg_sys::NodeTag::T_MinMaxExpr);
-        node.minmaxtype = pg_sys::INT8OID;
-        node.op = pg_sys::MinMaxOp::IS_GREATEST;
-        node.args = arguments.into_pg();
-        node.location = -1;
-        node.into_pg().cast()
+    /// An integer, cast to bigint if it is narrower. `None` for another type, and if there is no
+    /// such cast.
+    pub fn of_integer(number: Expr) -> Option<Bigint> {
+        match number.type_oid() {
+            pg_sys::INT8OID => Some(Bigint(number)),
+            narrower @ (pg_sys::INT2OID | pg_sys::INT4OID) => {
+                let implicit = pg_sys::CoercionContext::COERCION_IMPLICIT;
+                let mut cast = pg_sys::InvalidOid;
+                // SAFETY: a catalogue look-up; the function casts the number's type to bigint.
+                unsafe {
+                    let result = pg_sys::INT8OID;
+                    let path = pg_sys::find_coercion_pathway(result, narrower, implicit, &mut cast);
+                    let by_function = path == pg_sys::CoercionPathType::COERCION_PATH_FUNC;
+                    by_function.then(|| Bigint(call(cast, result, &[number])))
+                }
+            }
+            _ => None,
+        }
     }
-}
 
-/// `a - b` of two bigints.
-///
-/// # Safety
-/// Both are expressions of type bigint.
-pub unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a catalogue look-up by name, operand types and schema. The operands have these types.
-    unsafe {
-        let minus = cache::oid(
-            pg_sys::SysCacheIdentifier::OPERNAMENSP,
-            pg_sys::Anum_pg_operator_oid,
-            &[
-                c"-".as_ptr().into(),
-                pg_sys::INT8OID.into(),
-                pg_sys::INT8OID.into(),
-                pg_sys::PG_CATALOG_NAMESPACE.into(),
-            ],
-        )?;
-        Some(operation(minus, pg_sys::INT8OID, [a, b], pg_sys::InvalidOid))
+    pub fn expr(self) -> Expr {
+        self.0
+    }
+
+    /// The value of a constant that is not NULL.
+    pub fn value(self) -> Option<i64> {
+        self.0.constant()?.integer()
+    }
+
+    /// The greater of two.
+    pub fn greatest(self, other: Bigint) -> Bigint {
+        let tag = pg_sys::NodeTag::T_MinMaxExpr;
+        // SAFETY: the whole node is filled in, and its arguments are bigints.
+        unsafe {
+            let mut node = pgrx::PgBox::<pg_sys::MinMaxExpr>::alloc_node(tag);
+            node.minmaxtype = pg_sys::INT8OID;
+            node.op = pg_sys::MinMaxOp::IS_GREATEST;
+            node.args = Exprs::of(&[self.0, other.0]).as_ptr();
+            node.location = -1;
+            Bigint(Expr::made(node.into_pg()))
+        }
+    }
+
+    /// `self - other`
+    pub fn minus(self, other: Bigint) -> Option<Bigint> {
+        let int8 = pg_sys::INT8OID;
+        let (minus, schema) = (c"-".as_ptr().into(), pg_sys::PG_CATALOG_NAMESPACE.into());
+        let keys = [minus, int8.into(), int8.into(), schema];
+        let operators = pg_sys::SysCacheIdentifier::OPERNAMENSP;
+        // SAFETY: a catalogue look-up by name, operand types and schema. The operands are bigints.
+        unsafe {
+            let minus = cache::oid(operators, pg_sys::Anum_pg_operator_oid, &keys)?;
+            Some(Bigint(operation(minus, int8, [self.0, other.0], pg_sys::InvalidOid)))
+        }
     }
 }
 
 /// A call of `function`, which EXPLAIN shows as a call.
 ///
 /// # Safety
-/// The arguments are expressions of the types that the function takes.
-pub unsafe fn call(
-    function: pg_sys::Oid,
-    result: pg_sys::Oid,
-    arguments: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Node {
-    // SAFETY: makeFuncExpr only builds the node, and the arguments have the function's types.
-    unsafe {
-        let mut list = PgList::<pg_sys::Node>::new();
-        for &argument in arguments {
-            list.push(argument);
-        }
-        let none = pg_sys::InvalidOid;
-        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-        pg_sys::makeFuncExpr(function, result, list.into_pg(), none, none, form).cast()
-    }
-}
-
-/// `x <@ hamming_ball_or_null(y, radius)`, with constant parts folded.
-///
-/// # Safety
-/// `x` and `y` are of the measure's type; `radius` is a bigint.
-pub unsafe fn within_ball(
-    root: *mut pg_sys::PlannerInfo,
-    measure: Measure,
-    x: *mut pg_sys::Node,
-    y: *mut pg_sys::Node,
-    radius: *mut pg_sys::Node,
-) -> *mut pg_sys::Node {
-    // SAFETY: `x`, `y` and `radius` have the types for which the measure's objects were looked up.
-    unsafe {
-        let ball = pg_sys::eval_const_expressions(
-            root,
-            call(measure.make_ball, measure.ball, &[y, radius]),
-        );
-        operator_clause(measure.operator, x, ball, pg_sys::InvalidOid)
-    }
+/// The function takes arguments of these types, and returns `result`.
+pub unsafe fn call(function: pg_sys::Oid, result: pg_sys::Oid, arguments: &[Expr]) -> Expr {
+    let (none, arguments) = (pg_sys::InvalidOid, Exprs::of(arguments).as_ptr());
+    let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+    // SAFETY: makeFuncExpr only builds the node, which is as the function requires.
+    unsafe { Expr::made(pg_sys::makeFuncExpr(function, result, arguments, none, none, form)) }
 }
 
 /// `a OPERATOR b`, of type boolean.
 ///
 /// # Safety
-/// `a` and `b` are of the types that the operator takes.
+/// The operator takes operands of these types, and returns a boolean.
 pub unsafe fn operator_clause(
     operator: pg_sys::Oid,
-    a: *mut pg_sys::Node,
-    b: *mut pg_sys::Node,
+    operands: [Expr; 2],
     collation: pg_sys::Oid,
-) -> *mut pg_sys::Node {
-    // SAFETY: `a` and `b` have the operator's types, and it returns a boolean.
-    unsafe { operation(operator, pg_sys::BOOLOID, [a, b], collation) }
+) -> Expr {
+    // SAFETY: the caller's operands have the operator's types.
+    unsafe { operation(operator, pg_sys::BOOLOID, operands, collation) }
 }
 
 /// `a OPERATOR b`, of the type that the operator returns.
 ///
 /// # Safety
-/// `a` and `b` are of the types that the operator takes.
+/// The operator takes operands of these types, and returns `result`.
 pub unsafe fn operation(
     operator: pg_sys::Oid,
     result: pg_sys::Oid,
-    [a, b]: [*mut pg_sys::Node; 2],
+    [a, b]: [Expr; 2],
     collation: pg_sys::Oid,
-) -> *mut pg_sys::Node {
-    // SAFETY: make_opclause only builds the node, and `a` and `b` have the operator's types.
+) -> Expr {
+    let (a, b, none) = (a.as_ptr().cast(), b.as_ptr().cast(), pg_sys::InvalidOid);
+    // SAFETY: make_opclause only builds the node, which is as the operator requires.
     unsafe {
-        let none = pg_sys::InvalidOid;
-        let call =
-            pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, collation);
-        pg_sys::set_opfuncid(call.cast());
-        call.cast()
+        let made = pg_sys::make_opclause(operator, result, false, a, b, none, collation);
+        pg_sys::set_opfuncid(made.cast());
+        Expr::made(made)
     }
-}
-
-/// `hamming_within(x, y, radius)`, which an index on either side can serve.
-///
-/// # Safety
-/// `x` and `y` are of the measure's type; `radius` is a bigint.
-pub unsafe fn within_call(
-    measure: Measure,
-    x: *mut pg_sys::Node,
-    y: *mut pg_sys::Node,
-    radius: *mut pg_sys::Node,
-) -> *mut pg_sys::Node {
-    // SAFETY: `x`, `y` and `radius` have the types of the measure's `hamming_within`.
-    unsafe { call(measure.within, pg_sys::BOOLOID, &[x, y, radius]) }
 }
 
 /// `a AND b`
 ///
 /// # Safety
 /// Both are expressions of type boolean.
-pub unsafe fn both(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: both arms are expressions of type boolean.
-    unsafe {
-        let mut arms = PgList::<pg_sys::Node>::new();
-        arms.push(a);
-        arms.push(b);
-        pg_sys::makeBoolExpr(pg_sys::BoolExprType::AND_EXPR, arms.into_pg(), -1).cast()
-    }
+pub unsafe fn both(a: Expr, b: Expr) -> Expr {
+    let arms = Exprs::of(&[a, b]).as_ptr();
+    // SAFETY: both arms are booleans.
+    unsafe { Expr::made(pg_sys::makeBoolExpr(pg_sys::BoolExprType::AND_EXPR, arms, -1)) }
 }

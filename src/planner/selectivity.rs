@@ -1,9 +1,14 @@
 //! Estimates the selectivity of `<@`, `@>`, `~=` and `hamming_within`.
 
-use pgrx::{PgList, pg_sys};
+use std::ptr::NonNull;
 
+use pgrx::pg_sys;
+
+use super::expr::{Expr, Exprs};
 use super::measures::{Objects, made_ball};
-use super::statistics::{ColumnSample, Reach, release};
+use super::root::Root;
+use super::statistics::{ColumnSample, Reach};
+use super::variable::Variable;
 use crate::types::Width;
 use crate::types::layout::Value;
 
@@ -16,13 +21,31 @@ const USUAL_RADIUS_PER_BIT: f64 = 6.0 / 64.0;
 const GREATEST_RADIUS: i64 = 1024;
 
 /// A clause whose selectivity the planner asks for.
+#[derive(Clone, Copy)]
 pub struct Clause {
-    pub root: *mut pg_sys::PlannerInfo,
-    pub arguments: *mut pg_sys::List,
+    pub root: Root,
+    pub arguments: Exprs,
     /// The range table index of the relation that the clause restricts, or 0.
-    pub relation: i32,
-    /// For a join clause, its join, or null if that is unknown.
-    pub join: Option<*mut pg_sys::SpecialJoinInfo>,
+    relation: i32,
+    /// The join of a join clause. The planner's own structure, which exists as long as `root`.
+    join: Option<NonNull<pg_sys::SpecialJoinInfo>>,
+}
+
+/// What the planner knows of two operands of a clause.
+pub enum Operands {
+    /// One is of the relation that the clause restricts. The other one is an expression.
+    One(Variable, Expr),
+    /// The clause joins relations.
+    Joined(Joined),
+}
+
+/// Two operands of a join.
+pub struct Joined {
+    pub sides: [Variable; 2],
+    /// Whether the first one is of the join's inner side.
+    pub is_reversed: bool,
+    /// Whether the join is a semijoin or an antijoin.
+    pub is_semi: bool,
 }
 
 /// The radius, as far as the clause itself determines it.
@@ -36,182 +59,124 @@ enum Radius {
 }
 
 impl Clause {
-    /// The selectivity of `hamming_within(a, b, radius)`.
+    /// `None` without a state of the planner.
     ///
     /// # Safety
-    /// The clause's fields are the planner's, for a clause of its query.
-    pub unsafe fn within_selectivity(&self) -> f64 {
-        // SAFETY: the planner's list of operands, which are expressions.
-        unsafe {
-            let arguments = PgList::<pg_sys::Node>::from_pg(self.arguments);
-            let (Some(a), Some(b), Some(radius)) =
-                (arguments.get_ptr(0), arguments.get_ptr(1), arguments.get_ptr(2))
-            else {
-                return UNKNOWN;
-            };
-            self.estimate([a, b], self.radius(radius))
-        }
+    /// The fields are the planner's, for a clause of its query: the operands, the range table index
+    /// of the relation that it restricts or 0, and the join of a join clause or null.
+    pub unsafe fn new(
+        root: *mut pg_sys::PlannerInfo,
+        arguments: *mut pg_sys::List,
+        relation: i32,
+        join: *mut pg_sys::SpecialJoinInfo,
+    ) -> Option<Clause> {
+        // SAFETY: the state is the planner's, and the list is of expressions of its query.
+        let (root, arguments) = unsafe { (Root::new(root)?, Exprs::new(arguments)) };
+        let join = NonNull::new(join);
+        Some(Clause { join, ..Clause::restricting(root, arguments, relation) })
+    }
+
+    /// A clause that restricts the relation of a range table index.
+    pub fn restricting(root: Root, arguments: Exprs, relation: i32) -> Clause {
+        Clause { root, arguments, relation, join: None }
+    }
+
+    /// The selectivity of `hamming_within(a, b, radius)`.
+    pub fn within_selectivity(&self) -> f64 {
+        let Some([a, b, radius]) = self.arguments.first() else { return UNKNOWN };
+        self.estimate([a, b], self.radius(radius))
     }
 
     /// The selectivity of `a <@ b` or `a @> b`, where one is a ball. If the clause makes the ball,
     /// its radius may be known although its centre is a parameter or a column.
-    ///
-    /// # Safety
-    /// The clause's fields are the planner's, for a clause of its query.
-    pub unsafe fn ball_selectivity(&self) -> f64 {
-        // SAFETY: the operands are expressions of the planner's query.
-        unsafe {
-            let Some([a, b]) = self.operands() else { return UNKNOWN };
-            match (made_ball(a), made_ball(b)) {
-                (None, Some((center, radius))) => self.estimate([a, center], self.radius(radius)),
-                (Some((center, radius)), None) => self.estimate([center, b], self.radius(radius)),
-                _ => self.estimate([a, b], Radius::OfBall),
-            }
+    pub fn ball_selectivity(&self) -> f64 {
+        let Some([a, b]) = self.arguments.exactly() else { return UNKNOWN };
+        match (made_ball(a), made_ball(b)) {
+            (None, Some([center, radius])) => self.estimate([a, center], self.radius(radius)),
+            (Some([center, radius]), None) => self.estimate([center, b], self.radius(radius)),
+            _ => self.estimate([a, b], Radius::OfBall),
         }
     }
 
     /// The selectivity of `a ~= b`.
-    ///
-    /// # Safety
-    /// The clause's fields are the planner's, for a clause of its query.
-    pub unsafe fn near_selectivity(&self) -> f64 {
-        // SAFETY: the operands are expressions of the planner's query.
-        unsafe { self.operands().map_or(UNKNOWN, |operands| self.estimate(operands, Radius::Near)) }
-    }
-
-    unsafe fn operands(&self) -> Option<[*mut pg_sys::Node; 2]> {
-        // SAFETY: a list of expressions, or null.
-        let arguments = unsafe { PgList::<pg_sys::Node>::from_pg(self.arguments) };
-        let pair = [arguments.get_ptr(0)?, arguments.get_ptr(1)?];
-        (arguments.len() == 2).then_some(pair)
+    pub fn near_selectivity(&self) -> f64 {
+        let operands = self.arguments.exactly();
+        operands.map_or(UNKNOWN, |operands| self.estimate(operands, Radius::Near))
     }
 
     /// The radius that the clause's argument gives, if it is constant.
-    unsafe fn radius(&self, radius: *mut pg_sys::Node) -> Radius {
-        // SAFETY: `radius` is an operand of the planner's clause.
-        unsafe { constant_radius(self.root, radius).map_or(Radius::OfBall, Radius::Known) }
+    fn radius(&self, radius: Expr) -> Radius {
+        constant_radius(self.root, radius).map_or(Radius::OfBall, Radius::Known)
     }
 
-    /// Calls `read` with the operand that is of the clause's relation, and with the other one.
-    /// `None` unless exactly one operand is of the relation.
-    ///
-    /// # Safety
-    /// `root` is the planner's state. `arguments` has the two operands of its clause.
-    pub unsafe fn with_variable<T>(
-        &self,
-        arguments: *mut pg_sys::List,
-        read: impl FnOnce(&mut pg_sys::VariableStatData, *mut pg_sys::Node) -> T,
-    ) -> Option<T> {
-        // SAFETY: the structure is filled in before it is read, and released after. `root` and
-        // `arguments` are the planner's.
-        unsafe {
-            let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
+    /// What the planner knows of two expressions as the operands of the clause. `None` if the
+    /// clause restricts a relation, unless exactly one is of it.
+    pub fn operands(&self, operands: [Expr; 2]) -> Option<Operands> {
+        let (root, arguments) = (self.root.as_ptr(), Exprs::of(&operands).as_ptr());
+        let Some(join) = self.join else {
             let (mut other, mut on_left) = (std::ptr::null_mut(), false);
-            let found = pg_sys::get_restriction_variable(
-                self.root,
-                arguments,
-                self.relation,
-                &mut variable,
-                &mut other,
-                &mut on_left,
+            // SAFETY: expressions of the planner's query. The structure is filled in if the result
+            // is true, and released by PostgreSQL if not.
+            return unsafe {
+                let mut one = std::mem::zeroed();
+                pg_sys::get_restriction_variable(
+                    root,
+                    arguments,
+                    self.relation,
+                    &mut one,
+                    &mut other,
+                    &mut on_left,
+                )
+                .then(|| Variable::new(one))
+                .zip(Expr::new(other))
+                .map(|(one, other)| Operands::One(one, other))
+            };
+        };
+        let (join, mut is_reversed) = (join.as_ptr(), false);
+        // SAFETY: expressions and a join of the planner's query. The structures are filled in.
+        unsafe {
+            let [mut a, mut b]: [pg_sys::VariableStatData; 2] = std::mem::zeroed();
+            pg_sys::get_join_variables(root, arguments, join, &mut a, &mut b, &mut is_reversed);
+            let sides = [Variable::new(a), Variable::new(b)];
+            let is_semi = matches!(
+                (*join).jointype,
+                pg_sys::JoinType::JOIN_SEMI | pg_sys::JoinType::JOIN_ANTI
             );
-            found.then(|| {
-                let made = read(&mut variable, other);
-                release(&variable);
-                made
-            })
+            Some(Operands::Joined(Joined { sides, is_reversed, is_semi }))
         }
     }
 
-    /// Calls `read` with the two operands of a join, and whether they are reversed: then the first
-    /// one is of the join's inner side.
-    ///
-    /// # Safety
-    /// As [`Clause::with_variable`].
-    pub unsafe fn with_variables<T>(
-        &self,
-        arguments: *mut pg_sys::List,
-        join: *mut pg_sys::SpecialJoinInfo,
-        read: impl FnOnce(&mut pg_sys::VariableStatData, &mut pg_sys::VariableStatData, bool) -> T,
-    ) -> T {
-        // SAFETY: the structures are filled in before they are read, and released after. `root`,
-        // `arguments` and `join` are the planner's.
-        unsafe {
-            let [mut left, mut right]: [pg_sys::VariableStatData; 2] = std::mem::zeroed();
-            let mut reversed = false;
-            let root = self.root;
-            pg_sys::get_join_variables(root, arguments, join, &mut left, &mut right, &mut reversed);
-            let made = read(&mut left, &mut right, reversed);
-            release(&left);
-            release(&right);
-            made
-        }
-    }
-
-    unsafe fn estimate(&self, operands: [*mut pg_sys::Node; 2], radius: Radius) -> f64 {
-        let mut arguments = PgList::<pg_sys::Node>::new();
-        operands.into_iter().for_each(|operand| arguments.push(operand));
-        let arguments = arguments.into_pg();
-        // SAFETY: operands of the planner's clause.
-        unsafe {
-            match self.join {
-                Some(join) => self.estimate_join(arguments, join, radius),
-                None => self.estimate_restriction(arguments, radius),
-            }
-        }
-    }
-
-    /// The share of a relation's rows that a clause keeps, if one of its operands is of the
-    /// relation.
-    unsafe fn estimate_restriction(&self, arguments: *mut pg_sys::List, radius: Radius) -> f64 {
-        // SAFETY: operands of the planner's clause.
-        unsafe {
-            let found = self.with_variable(arguments, |variable, other| {
-                ColumnSample::of(variable).map(|column| (column, other))
-            });
-            let Some((column, other)) = found.flatten() else { return UNKNOWN };
-            let operand = operand_value(&column, other);
-            let reach = reach(&column, operand.as_ref(), radius);
-            match operand {
-                Some(Value { center, .. }) => column.share_within(&center, reach),
-                None => column.share_of_pairs(reach),
-            }
-        }
-    }
-
-    /// The share of pairs of two relations' rows that a clause keeps. It is taken to be the share
-    /// of near pairs within one of the two columns, the lesser one.
-    unsafe fn estimate_join(
-        &self,
-        arguments: *mut pg_sys::List,
-        join: *mut pg_sys::SpecialJoinInfo,
-        radius: Radius,
-    ) -> f64 {
-        // SAFETY: operands of the planner's clause.
-        unsafe {
-            let (sides, reversed) =
-                self.with_variables(arguments, join, |left, right, reversed| {
-                    ([ColumnSample::of(left), ColumnSample::of(right)], reversed)
-                });
-            let radii: Vec<_> = sides.iter().flatten().flat_map(ColumnSample::radii).collect();
-            let shares = sides.iter().flatten().map(|side| share_of_pairs(side, radius, &radii));
-            let share = shares.reduce(f64::min);
-            let semi = is_semi(join);
-            let inner_rows = sides[usize::from(!reversed)].as_ref().map_or(1.0, |side| side.rows);
-            let matched_by_any = if semi { inner_rows } else { 1.0 };
-            share.map_or(UNKNOWN, |share| (share * matched_by_any).clamp(0.0, 1.0))
+    fn estimate(&self, operands: [Expr; 2], radius: Radius) -> f64 {
+        match self.operands(operands) {
+            Some(Operands::One(variable, other)) => restriction(&variable, other, radius),
+            Some(Operands::Joined(joined)) => join(&joined, radius),
+            None => UNKNOWN,
         }
     }
 }
 
-/// Whether a join is a semijoin or an antijoin.
-///
-/// # Safety
-/// `join` is the planner's, or null.
-pub unsafe fn is_semi(join: *mut pg_sys::SpecialJoinInfo) -> bool {
-    use pg_sys::JoinType::{JOIN_ANTI, JOIN_SEMI};
-    // SAFETY: `join` is null or the planner's structure.
-    unsafe { !join.is_null() && matches!((*join).jointype, JOIN_SEMI | JOIN_ANTI) }
+/// The share of a relation's rows that a clause keeps, if one of its operands is of the relation.
+fn restriction(variable: &Variable, other: Expr, radius: Radius) -> f64 {
+    let Some(column) = ColumnSample::of(variable) else { return UNKNOWN };
+    let operand = operand_value(&column, other);
+    let reach = reach(&column, operand.as_ref(), radius);
+    match operand {
+        Some(Value { center, .. }) => column.share_within(&center, reach),
+        None => column.share_of_pairs(reach),
+    }
+}
+
+/// The share of pairs of two relations' rows that a clause keeps. It is taken to be the share of
+/// near pairs within one of the two columns, the lesser one.
+fn join(joined: &Joined, radius: Radius) -> f64 {
+    let sides = joined.sides.each_ref().map(ColumnSample::of);
+    let radii: Vec<_> = sides.iter().flatten().flat_map(ColumnSample::radii).collect();
+    let shares = sides.iter().flatten().map(|side| share_of_pairs(side, radius, &radii));
+    let share = shares.reduce(f64::min);
+    let inner = &sides[usize::from(!joined.is_reversed)];
+    let inner_rows = inner.as_ref().map_or(1.0, |side| side.rows);
+    let matched_by_any = if joined.is_semi { inner_rows } else { 1.0 };
+    share.map_or(UNKNOWN, |share| (share * matched_by_any).clamp(0.0, 1.0))
 }
 
 /// The share of pairs of a column's rows within the radius of a join clause. `radii` are those of
@@ -241,46 +206,19 @@ fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reac
 
 /// The other operand, if it is a constant of a type that fits the column's. Other extensions may
 /// declare operators with these estimators, so operands may have any type.
-///
-/// # Safety
-/// `operand` is an expression or null.
-unsafe fn operand_value(column: &ColumnSample, operand: *mut pg_sys::Node) -> Option<Value> {
-    // SAFETY: `operand` is an expression or null, and the datum is read by the layout of its type.
-    unsafe {
-        let (datum, type_oid) = constant(operand)?;
-        let layout = Objects::get().layout(type_oid)?;
-        layout.goes_with(column.layout).then(|| layout.read(datum))
-    }
-}
-
-/// The datum and the type of a constant that is not NULL.
-unsafe fn constant(node: *mut pg_sys::Node) -> Option<(pg_sys::Datum, pg_sys::Oid)> {
-    // SAFETY: the node is cast only to the type its tag says.
-    unsafe {
-        if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
-            return None;
-        }
-        let constant = node.cast::<pg_sys::Const>();
-        (!(*constant).constisnull).then(|| ((*constant).constvalue, (*constant).consttype))
-    }
+fn operand_value(column: &ColumnSample, operand: Expr) -> Option<Value> {
+    let constant = operand.constant()?;
+    let layout = Objects::get().layout(constant.type_oid)?;
+    // SAFETY: the constant is of a type with this layout.
+    layout.goes_with(column.layout).then(|| unsafe { layout.read(constant.datum) })
 }
 
 /// The radius, if it is constant or can be estimated as a constant, such as a known parameter.
-unsafe fn constant_radius(
-    root: *mut pg_sys::PlannerInfo,
-    radius: *mut pg_sys::Node,
-) -> Option<u32> {
-    // SAFETY: `radius` is an expression of the query, and the datum is read as the type that the
-    // constant has.
-    unsafe {
-        let (datum, type_oid) = constant(pg_sys::estimate_expression_value(root, radius))?;
-        let radius = match type_oid {
-            pg_sys::INT4OID => i64::from(datum.value() as i32),
-            pg_sys::INT8OID => datum.value() as i64,
-            _ => return None,
-        };
-        Some(radius.clamp(0, GREATEST_RADIUS) as u32)
-    }
+fn constant_radius(root: Root, radius: Expr) -> Option<u32> {
+    let constant = root.estimated(radius).constant()?;
+    let is_integer = matches!(constant.type_oid, pg_sys::INT4OID | pg_sys::INT8OID);
+    let radius = constant.integer().filter(|_| is_integer)?;
+    Some(radius.clamp(0, GREATEST_RADIUS) as u32)
 }
 
 /// The radius of a ball around any centre that a function of ours makes, if it is constant.
@@ -288,6 +226,8 @@ unsafe fn constant_radius(
 /// # Safety
 /// `root` is the planner's state, and `ball` an expression of its query.
 pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: *mut pg_sys::Node) -> Option<u32> {
-    // SAFETY: `ball` is an expression of the query that `root` plans.
-    unsafe { made_ball(ball).and_then(|(_, radius)| constant_radius(root, radius)) }
+    // SAFETY: the planner's state, and an expression of its query.
+    let (root, ball) = unsafe { (Root::new(root)?, Expr::new(ball)?) };
+    let [_, radius] = made_ball(ball)?;
+    constant_radius(root, radius)
 }

@@ -7,7 +7,10 @@
 
 use pgrx::pg_sys;
 
+use super::expr::Expr;
 use super::measures::Objects;
+use super::root::Root;
+use super::variable::{Slot, Variable};
 use crate::types::layout::{Layout, Value};
 use crate::types::{Code, Width};
 
@@ -55,69 +58,38 @@ impl Reach {
 
 impl ColumnSample {
     /// What the statistics show, if the column's type is one of ours.
-    ///
-    /// # Safety
-    /// `variable` was filled in by the planner and has not been released.
-    pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Option<ColumnSample> {
-        // SAFETY: the planner filled `variable` in. Statistics are read only if there are some, and
-        // by the layout of their type.
-        unsafe {
-            let layout = Objects::get().layout((*variable).atttype)?;
-            let rows =
-                if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
-            let bits = layout.bits((*variable).atttype, (*variable).atttypmod);
-            let mut sample = ColumnSample {
-                layout,
-                bits: bits.unwrap_or(Width::Bits64.bits()),
-                rows,
-                nulls: 0.0,
-                common: Vec::new(),
-                others: Vec::new(),
-                copies: 1.0,
-            };
-            if (*variable).statsTuple.is_null() {
-                return Some(sample);
-            }
-            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(
-                (*variable).statsTuple,
-            );
-            sample.nulls = f64::from((*form).stanullfrac);
-            let mut is_default = false;
-            let distinct = pg_sys::get_variable_numdistinct(variable, &mut is_default);
-            if !is_default && distinct >= 1.0 {
-                sample.copies = (rows / distinct).max(1.0);
-            }
-            let common =
-                sample.slot(variable, pg_sys::STATISTIC_KIND_MCV, pg_sys::ATTSTATSSLOT_NUMBERS);
-            sample.common = common.values.into_iter().zip(common.numbers).collect();
-            sample.others = sample.slot(variable, pg_sys::STATISTIC_KIND_HISTOGRAM, 0).values;
-            let mut values =
-                sample.others.iter().chain(sample.common.iter().map(|(value, _)| value));
-            if let (None, Some(value)) = (bits, values.next()) {
-                sample.bits = value.center.bits();
-            }
-            Some(sample)
+    pub fn of(variable: &Variable) -> Option<ColumnSample> {
+        let (type_oid, modifier) = variable.type_and_modifier();
+        let layout = Objects::get().layout(type_oid)?;
+        let rows = variable.rows();
+        let bits = layout.bits(type_oid, modifier);
+        let mut sample = ColumnSample {
+            layout,
+            bits: bits.unwrap_or(Width::Bits64.bits()),
+            rows,
+            nulls: 0.0,
+            common: Vec::new(),
+            others: Vec::new(),
+            copies: 1.0,
+        };
+        let Some(statistics) = variable.statistics() else { return Some(sample) };
+        sample.nulls = statistics.nulls();
+        let (distinct, is_default) = variable.distinct();
+        if !is_default && distinct >= 1.0 {
+            sample.copies = (rows / distinct).max(1.0);
         }
-    }
-
-    /// Statistics of one kind. Empty if they are of another type than the column's.
-    unsafe fn slot(&self, variable: *mut pg_sys::VariableStatData, kind: u32, extra: u32) -> Slot {
-        // SAFETY: the slot's arrays are valid until it is freed, and are copied before.
-        unsafe {
-            let mut slot: pg_sys::AttStatsSlot = std::mem::zeroed();
-            let flags = (pg_sys::ATTSTATSSLOT_VALUES | extra) as i32;
-            let tuple = (*variable).statsTuple;
-            if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as i32, pg_sys::InvalidOid, flags) {
-                return Slot { values: Vec::new(), numbers: Vec::new() };
-            }
-            let readable = Objects::get().layout(slot.valuetype) == Some(self.layout);
-            let count = if readable { slot.nvalues as usize } else { 0 };
-            let values = (0..count).map(|i| self.layout.read(*slot.values.add(i))).collect();
-            let numbers =
-                (0..slot.nnumbers as usize).map(|i| f64::from(*slot.numbers.add(i))).collect();
-            pg_sys::free_attstatsslot(&mut slot);
-            Slot { values, numbers }
+        if let Some(slot) = statistics.slot(pg_sys::STATISTIC_KIND_MCV, true) {
+            let shares = slot.numbers().iter().map(|&share| f64::from(share));
+            sample.common = values(layout, &slot).into_iter().zip(shares).collect();
         }
+        if let Some(slot) = statistics.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, false) {
+            sample.others = values(layout, &slot);
+        }
+        let mut values = sample.others.iter().chain(sample.common.iter().map(|(value, _)| value));
+        if let (None, Some(value)) = (bits, values.next()) {
+            sample.bits = value.center.bits();
+        }
+        Some(sample)
     }
 
     /// The radii of a column of balls, each with its share of the balls. Empty for a column of
@@ -190,9 +162,13 @@ impl ColumnSample {
     }
 }
 
-struct Slot {
-    values: Vec<Value>,
-    numbers: Vec<f64>,
+/// The values of a slot. Empty if they are of another layout.
+fn values(layout: Layout, slot: &Slot) -> Vec<Value> {
+    if Objects::get().layout(slot.type_oid()) != Some(layout) {
+        return Vec::new();
+    }
+    // SAFETY: the values are of a type with this layout.
+    slot.values().iter().map(|&value| unsafe { layout.read(value) }).collect()
 }
 
 /// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) /
@@ -215,27 +191,8 @@ pub unsafe fn number_of_values(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
 ) -> f64 {
-    // SAFETY: the expression is of the planner's query. The structure is filled in before it is
-    // read, and released after.
-    unsafe {
-        let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
-        pg_sys::examine_variable(root, expression, 0, &mut variable);
-        let mut is_default = false;
-        let values = pg_sys::get_variable_numdistinct(&mut variable, &mut is_default);
-        release(&variable);
-        values.max(1.0)
-    }
-}
-
-/// Releases statistics that the planner has looked up.
-///
-/// # Safety
-/// `variable` was filled in by the planner, and is not used any more.
-pub unsafe fn release(variable: &pg_sys::VariableStatData) {
-    // SAFETY: the function that came with the tuple releases it, once.
-    unsafe {
-        if let (false, Some(free)) = (variable.statsTuple.is_null(), variable.freefunc) {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| free(variable.statsTuple));
-        }
-    }
+    // SAFETY: the planner's state, and an expression of its query.
+    let (root, expression) = unsafe { (Root::new(root), Expr::new(expression)) };
+    let (Some(root), Some(expression)) = (root, expression) else { return 1.0 };
+    Variable::of(root, expression).distinct().0.max(1.0)
 }

@@ -3,12 +3,15 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::sets::sketch::{DEFAULT_SIMILARITY, Law};
 
+use super::expr::Expr;
 use super::measures::{Objects, access_method};
 use super::near::Others;
 use super::near::rows::others_in;
+use super::request::Request;
+use super::variable::Statistics;
 use crate::catalog::cache;
 use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::rights::may_read;
@@ -31,30 +34,27 @@ const OPERATORS: f64 = 100.0;
 /// # Safety
 /// `request` is a support request of the planner.
 pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: the request is cast only to the type its tag says.
-    unsafe {
-        match (*request).type_ {
-            pg_sys::NodeTag::T_SupportRequestRows => {
-                let asked = request.cast::<pg_sys::SupportRequestRows>();
-                let name = pg_sys::get_func_name((*asked).funcid);
-                if name.is_null() {
-                    return None;
-                }
-                let arguments = Arguments::of((*asked).node)?;
-                (*asked).rows = rows(CStr::from_ptr(name), &arguments)?.max(1.0);
-            }
-            pg_sys::NodeTag::T_SupportRequestCost => {
-                let asked = request.cast::<pg_sys::SupportRequestCost>();
-                let Arguments { index, other, .. } = Arguments::of((*asked).node)?;
-                let taken = [Some(index?), other].into_iter().flatten().map(rows_of);
-                let taken = taken.map(Option::unwrap_or_default).sum::<f64>();
-                (*asked).startup = taken * OPERATORS * pg_sys::cpu_operator_cost;
-                (*asked).per_tuple = 0.0;
-            }
-            _ => return None,
+    // SAFETY: the planner's request, which nothing else uses meanwhile.
+    match unsafe { Request::of(request) }? {
+        Request::Rows { function, node, answer } => {
+            // SAFETY: a catalogue look-up in a transaction, which returns a palloc'd name or null.
+            let name = unsafe {
+                let name = pg_sys::get_func_name(function);
+                (!name.is_null()).then(|| CStr::from_ptr(name))?
+            };
+            *answer = rows(name, &Arguments::of(node?)?)?.max(1.0);
         }
-        Some(request)
+        Request::Cost { node, startup, per_tuple, .. } => {
+            let Arguments { index, other, .. } = Arguments::of(node?)?;
+            let taken = [Some(index?), other].into_iter().flatten().map(rows_of);
+            let taken = taken.map(Option::unwrap_or_default).sum::<f64>();
+            // SAFETY: reads a setting of this backend.
+            *startup = taken * OPERATORS * unsafe { pg_sys::cpu_operator_cost };
+            *per_tuple = 0.0;
+        }
+        _ => return None,
     }
+    Some(request)
 }
 
 /// The arguments of a call that are constant.
@@ -68,34 +68,18 @@ struct Arguments {
 impl Arguments {
     /// Tells arguments apart by their types: the first regclass is the index, another one the
     /// second index, and a double precision is the similarity.
-    unsafe fn of(call: *mut pg_sys::Node) -> Option<Self> {
+    fn of(call: Expr) -> Option<Self> {
+        call.call()?;
         let mut found = Arguments::default();
-        // SAFETY: a node is cast only to the type its tag says, and a constant is read by its type.
-        unsafe {
-            if call.is_null() || !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
-                return None;
-            }
-            let call = call.cast::<pg_sys::FuncExpr>();
-            for node in PgList::<pg_sys::Node>::from_pg((*call).args).iter_ptr() {
-                if !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
-                    continue;
+        for constant in call.arguments()?.iter().filter_map(Expr::constant) {
+            match constant.type_oid {
+                pg_sys::REGCLASSOID => {
+                    let place =
+                        if found.index.is_none() { &mut found.index } else { &mut found.other };
+                    *place = Some(pg_sys::Oid::from(constant.datum.value() as u32));
                 }
-                let constant = &*node.cast::<pg_sys::Const>();
-                if constant.constisnull {
-                    continue;
-                }
-                match constant.consttype {
-                    pg_sys::REGCLASSOID => {
-                        let oid = Some(pg_sys::Oid::from(constant.constvalue.value() as u32));
-                        let place =
-                            if found.index.is_none() { &mut found.index } else { &mut found.other };
-                        *place = oid;
-                    }
-                    pg_sys::FLOAT8OID => {
-                        found.similarity = Some(f64::from_bits(constant.constvalue.value() as u64));
-                    }
-                    _ => {}
-                }
+                pg_sys::FLOAT8OID => found.similarity = Some(constant.double()),
+                _ => {}
             }
         }
         Some(found)
@@ -162,43 +146,53 @@ fn parts(index: pg_sys::Oid) -> Option<Vec<(f64, pg_sys::Oid)>> {
 }
 
 fn others(index: pg_sys::Oid, similarity: f64) -> Option<Others> {
-    let near = Objects::get().near()?;
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: catalogue look-ups in a transaction.
+    let (table, kind) =
+        unsafe { (pg_sys::IndexGetRelation(index, true), pg_sys::get_rel_relkind(index) as u8) };
+    if table == pg_sys::InvalidOid || kind != pg_sys::RELKIND_INDEX {
+        return None;
+    }
     // SAFETY: the table is locked before its index, and an index that is gone is not opened.
-    // Statistics are released after they were read.
     unsafe {
-        let table = pg_sys::IndexGetRelation(index, true);
-        let kind = pg_sys::get_rel_relkind(index) as u8;
-        if table == pg_sys::InvalidOid || kind != pg_sys::RELKIND_INDEX {
-            return None;
-        }
         pg_sys::LockRelationOid(table, lock);
         let rel = pg_sys::try_relation_open(index, lock);
-        if rel.is_null() {
-            pg_sys::UnlockRelationOid(table, lock);
-            return None;
+        let found = if rel.is_null() { None } else { others_in_open(rel, similarity) };
+        if !rel.is_null() {
+            pg_sys::relation_close(rel, lock);
         }
+        pg_sys::UnlockRelationOid(table, lock);
+        found
+    }
+}
+
+/// # Safety
+/// `rel` is an open index of this access method.
+unsafe fn others_in_open(rel: pg_sys::Relation, similarity: f64) -> Option<Others> {
+    let near = Objects::get().near()?;
+    // SAFETY: an open index has its row of pg_index, with a number for each of its columns.
+    let (form, last, column) = unsafe {
         let form = &*(*rel).rd_index;
         let last = form.indnkeyatts as usize - 1;
-        let column = form.indkey.values.as_slice(last + 1)[last];
-        // The statistics of an expression are the index's, not the table's.
-        let (of, column) =
-            if column > 0 { (table, column) } else { (index, last as pg_sys::AttrNumber + 1) };
-        let statistics = pg_sys::SearchSysCache3(
-            pg_sys::SysCacheIdentifier::STATRELATTINH as i32,
-            pg_sys::Datum::from(of),
-            pg_sys::Datum::from(column),
-            pg_sys::Datum::from(false),
-        );
-        let is_valid = form.indisvalid;
-        let found = is_valid
-            .then(|| others_in(&near, IndexRel::new(rel), statistics, similarity))
-            .flatten();
-        if !statistics.is_null() {
-            pg_sys::ReleaseSysCache(statistics);
+        (form, last, form.indkey.values.as_slice(last + 1)[last])
+    };
+    if !form.indisvalid {
+        return None;
+    }
+    // The statistics of an expression are the index's, not the table's.
+    let (of, column) = match column {
+        0 => (form.indexrelid, last as pg_sys::AttrNumber + 1),
+        _ => (form.indrelid, column),
+    };
+    let cache = pg_sys::SysCacheIdentifier::STATRELATTINH as i32;
+    // SAFETY: a catalogue look-up by relation, column and inheritance. The row is released after it
+    // was read.
+    unsafe {
+        let row = pg_sys::SearchSysCache3(cache, of.into(), column.into(), false.into());
+        let found = others_in(&near, IndexRel::new(rel), Statistics::new(row), similarity);
+        if !row.is_null() {
+            pg_sys::ReleaseSysCache(row);
         }
-        pg_sys::relation_close(rel, lock);
-        pg_sys::UnlockRelationOid(table, lock);
         found
     }
 }

@@ -40,6 +40,12 @@ impl TextCalls {
         Some(TextCalls { least, function, make, value, on_text })
     }
 
+    /// The function of the operator between text and value.
+    pub fn operates(&self) -> pg_sys::Oid {
+        // SAFETY: a catalogue look-up in a transaction.
+        unsafe { pg_sys::get_opcode(self.on_text) }
+    }
+
     /// Whether an operator family serves the operator between text and value.
     pub fn is_of_texts(&self, family: pg_sys::Oid) -> bool {
         is_near(self.on_text, family)

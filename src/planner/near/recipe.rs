@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 
 use super::objects::{Least, TextCalls};
+use crate::planner::expr::{Constant, Expr};
+use crate::planner::nodes::{call, operator_clause};
+use crate::planner::root::Root;
 use crate::storage::{self, IndexRel};
 use crate::types::ConfigText;
-use crate::types::datum::Decode;
+use crate::types::datum::{Decode, Encode};
 
 /// What a call or an index's value asks for: the similarity or the number of words, if that is
 /// known, and the configuration.
@@ -28,24 +31,13 @@ pub struct Recipe {
 
 impl Recipe {
     /// `None` if the index is not of texts.
-    ///
-    /// # Safety
-    /// `index` is of this access method, and locked.
-    pub unsafe fn of(index: pg_sys::Oid) -> Option<Recipe> {
-        // SAFETY: the caller has locked the index, and the relation is closed after its last use.
-        unsafe {
-            let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
-            let opened = IndexRel::new(rel);
-            let meta = storage::meta(opened);
-            let (of, least) = match meta.is_of_passages() {
-                true => (Least::Words, f64::from(meta.rows)),
-                false => (Least::Similarity, f64::from_bits(meta.similarity)),
-            };
-            let note = || storage::note(opened);
-            let recipe = meta.is_of_postings().then(|| Recipe { of, least, note: note() });
-            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
-            recipe
-        }
+    pub fn of(index: IndexRel) -> Option<Recipe> {
+        let meta = storage::meta(index);
+        let (of, least) = match meta.is_of_passages() {
+            true => (Least::Words, f64::from(meta.rows)),
+            false => (Least::Similarity, f64::from_bits(meta.similarity)),
+        };
+        meta.is_of_postings().then(|| Recipe { of, least, note: storage::note(index) })
     }
 
     /// Whether the index serves what is asked for. A similarity that is known only at run time may
@@ -61,45 +53,66 @@ impl Recipe {
     }
 }
 
-/// A call of `near_duplicate`, or of `shares_passage`.
+/// A call of `near_duplicate`, or of `shares_passage`. Invariant: the expressions are arguments of
+/// such a call.
+#[derive(Clone, Copy)]
 pub struct Call {
-    of: Least,
-    pub texts: [*mut pg_sys::Node; 2],
+    of: TextCalls,
+    texts: [Expr; 2],
     /// The similarity, or the number of words.
-    pub least: *mut pg_sys::Node,
-    pub config: *mut pg_sys::Node,
-    pub collation: pg_sys::Oid,
+    least: Expr,
+    config: Expr,
+    collation: pg_sys::Oid,
 }
 
 impl Call {
-    /// # Safety
-    /// `node` is an expression or null.
-    pub unsafe fn of(calls: &TextCalls, node: *mut pg_sys::Node) -> Option<Call> {
-        // SAFETY: the node is cast only to the type its tag says.
-        unsafe {
-            if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_FuncExpr) {
-                return None;
-            }
-            let call = node.cast::<pg_sys::FuncExpr>();
-            if (*call).funcid != calls.function {
-                return None;
-            }
-            let arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
-            Some(Call {
-                of: calls.least,
-                texts: [arguments.get_ptr(0)?, arguments.get_ptr(1)?],
-                least: arguments.get_ptr(2)?,
-                config: arguments.get_ptr(3)?,
-                collation: (*call).inputcollid,
-            })
-        }
+    pub fn of(calls: TextCalls, node: Expr) -> Option<Call> {
+        let call = node.call()?;
+        let [a, b, least, config] = node.arguments_of(calls.function)?.first()?;
+        Some(Call { of: calls, texts: [a, b], least, config, collation: call.inputcollid })
+    }
+
+    pub fn texts(&self) -> [Expr; 2] {
+        self.texts
+    }
+
+    /// The similarity, or the number of words.
+    pub fn least(&self) -> Expr {
+        self.least
     }
 
     /// The limit and the config of the call. `None` if the config is not constant, or if a constant
     /// limit would raise an ERROR at run time.
-    pub unsafe fn asked<'a>(&self) -> Option<Asked<'a>> {
-        // SAFETY: the call's arguments have the types that its function takes.
-        unsafe { asked(self.of, self.least, self.config) }
+    pub fn asked<'a>(&self) -> Option<Asked<'a>> {
+        // SAFETY: the function takes arguments of these types.
+        unsafe { asked(self.of.least, self.least, self.config) }
+    }
+
+    /// The same call with another config, if its own is constant.
+    pub fn with_config(self, config: ConfigText<'_>) -> Call {
+        let copy = self.config.copy();
+        if copy.is_constant() {
+            // SAFETY: the copy is a Const, and of the type simhash_config.
+            unsafe { (*copy.as_ptr().cast::<pg_sys::Const>()).constvalue = config.encode() };
+        }
+        Call { config: copy, ..self }
+    }
+
+    /// One of its texts together with its limit and config: `near_text(body, 0.7, '{}')`, or
+    /// `text_passage(body, 25, '{}')`.
+    pub fn value(&self, text: usize) -> Expr {
+        let arguments = [self.texts[text], self.least, self.config];
+        // SAFETY: the function takes a text, a limit and a config of the call's types.
+        unsafe { call(self.of.make, self.of.value, &arguments) }
+    }
+
+    /// The condition `indexed ~= near_text(other, similarity, config)`, or
+    /// `indexed && text_passage(other, words, config)`, for one of the texts. It is true, false or
+    /// NULL exactly where the call is.
+    pub fn condition(&self, root: Root, indexed: usize) -> Expr {
+        let operands = [self.texts[indexed], root.folded(self.value(1 - indexed))];
+        // SAFETY: the operator is of a text and such a value.
+        unsafe { operator_clause(self.of.on_text, operands, self.collation) }
     }
 }
 
@@ -107,49 +120,26 @@ impl Call {
 ///
 /// # Safety
 /// The expressions have the type of `of`, and simhash_config.
-pub unsafe fn asked<'a>(
-    of: Least,
-    least: *mut pg_sys::Node,
-    config: *mut pg_sys::Node,
-) -> Option<Asked<'a>> {
-    // SAFETY: the datum of a constant config is a simhash_config, and that of a limit has the type
-    // of `of`.
-    unsafe {
-        let config = ConfigText::decode(constant(config)?);
-        let least = if pgrx::is_a(least, pg_sys::NodeTag::T_Const) {
-            Some(known(of, constant(least)?.value() as u64)?)
-        } else {
-            None
-        };
-        Some(Asked { of, least, config })
-    }
+pub unsafe fn asked<'a>(of: Least, least: Expr, config: Expr) -> Option<Asked<'a>> {
+    // SAFETY: a constant config is a simhash_config.
+    let config = unsafe { ConfigText::decode(config.constant()?.datum) };
+    let least = match least.is_constant() {
+        true => Some(known(of, least.constant()?)?),
+        false => None,
+    };
+    Some(Asked { of, least, config })
 }
 
 /// The value of a constant limit. `None` if it would raise an ERROR at run time.
-fn known(of: Least, value: u64) -> Option<f64> {
+fn known(of: Least, value: Constant) -> Option<f64> {
     match of {
         Least::Similarity => {
-            let similarity = f64::from_bits(value);
+            let similarity = value.double();
             simhash_core::sets::sketch::Law::of(similarity).map(|_| similarity)
         }
         Least::Words => {
-            let words = usize::try_from(value as i32).ok()?;
+            let words = usize::try_from(value.datum.value() as i32).ok()?;
             simhash_core::passages::WORDS.contains(&words).then_some(words as f64)
         }
-    }
-}
-
-/// The value of a constant that is not NULL.
-///
-/// # Safety
-/// `node` is an expression.
-pub unsafe fn constant(node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
-    // SAFETY: `node` is an expression, and is cast only to the type its tag says.
-    unsafe {
-        if !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
-            return None;
-        }
-        let constant = node.cast::<pg_sys::Const>();
-        (!(*constant).constisnull).then(|| (*constant).constvalue)
     }
 }

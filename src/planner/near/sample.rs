@@ -21,6 +21,7 @@ use simhash_index::postings::{Candidates, posting_key};
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::models::simhasher_for;
+use crate::planner::variable::Statistics;
 use crate::storage::{self, Index, IndexRel, with_key_type};
 use crate::types::ConfigText;
 use crate::types::text::with_text;
@@ -79,13 +80,11 @@ thread_local! {
 
 /// The sample of an index. It is taken once, and again when the file has doubled. `None` if the
 /// statistics have few texts, or if the index has a scope or its config names a model or a list of
-/// words. Also `None` until the dictionary is loaded that its config needs.
-///
-/// # Safety
-/// The index is open, and of texts. `statistics` is the row of pg_statistic of its column, or null.
-pub unsafe fn found(
+/// words. Also `None` until the dictionary is loaded that its config needs. The index is of texts,
+/// and the statistics are of its column.
+pub fn found(
     rel: IndexRel,
-    statistics: pg_sys::HeapTuple,
+    statistics: Option<Statistics<'_>>,
     schema: Schema,
 ) -> Option<Rc<Found>> {
     let (file, pages) = (rel.file(), rel.pages());
@@ -93,8 +92,7 @@ pub unsafe fn found(
     if let Some((_, found)) = known.filter(|(then, _)| pages / 2 <= *then) {
         return found;
     }
-    // SAFETY: the index is open and of texts, and `statistics` is its column's row or null.
-    let (found, is_final) = unsafe { look(rel, statistics, schema) };
+    let (found, is_final) = look(rel, statistics, schema);
     let found = found.map(Rc::new);
     if !is_final {
         return found;
@@ -110,9 +108,9 @@ pub unsafe fn found(
 }
 
 /// The sample, and whether a later one would be the same.
-unsafe fn look(
+fn look(
     rel: IndexRel,
-    statistics: pg_sys::HeapTuple,
+    statistics: Option<Statistics<'_>>,
     schema: Schema,
 ) -> (Option<Found>, bool) {
     let (meta, note) = (storage::meta(rel), storage::note(rel));
@@ -130,30 +128,27 @@ unsafe fn look(
     let mut sketcher = Sketcher::new(simhasher_for(near_recipe(&config), schema));
     let mut sample = Sample::new(layout.bands);
     let mut left_out = false;
-    // SAFETY: `statistics` is the column's row or null, and the texts are read while it is held.
-    unsafe {
-        with_key_type!(meta.family(), K => {
-            let index = storage::open::<K>(rel);
-            let mut keys = Vec::new();
-            each_text(statistics, |text, weight, is_common| {
-                if is_unloaded && text.chars().any(is_han) {
-                    left_out = true;
-                    return true;
-                }
-                if is_common && weight * rows > COPIES {
-                    return sample.add_copies(weight, weight * rows);
-                }
-                if sketcher.keys(text, layout, &mut interrupts(), &mut keys) {
-                    sample.add(&index, &keys, weight)
-                } else {
-                    sample.add_none(weight)
-                }
-            });
+    with_key_type!(meta.family(), K => {
+        let index = storage::open::<K>(rel);
+        let mut keys = Vec::new();
+        each_text(statistics, |text, weight, is_common| {
+            if is_unloaded && text.chars().any(is_han) {
+                left_out = true;
+                return true;
+            }
+            if is_common && weight * rows > COPIES {
+                return sample.add_copies(weight, weight * rows);
+            }
+            if sketcher.keys(text, layout, &mut interrupts(), &mut keys) {
+                sample.add(&index, &keys, weight)
+            } else {
+                sample.add_none(weight)
+            }
         });
-    }
+    });
     let found = sample.finish(meta.rows);
     // Without statistics, a later ANALYZE may bring some.
-    let is_final = found.is_some() || !left_out && !statistics.is_null();
+    let is_final = found.is_some() || !left_out && statistics.is_some();
     (found, is_final)
 }
 
@@ -223,46 +218,33 @@ impl Sample {
 /// Passes some texts of a column's statistics to `each`, until it returns false: the most common
 /// ones, then evenly spaced histogram bounds. With each text come its weight, and whether that is
 /// the share of rows that have the text.
-unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f64, bool) -> bool) {
-    // SAFETY: `statistics` is null or held by the caller, and a slot's arrays are valid until it is
-    // freed.
-    unsafe {
-        if statistics.is_null() {
-            return;
+fn each_text(statistics: Option<Statistics<'_>>, mut each: impl FnMut(&str, f64, bool) -> bool) {
+    let Some(statistics) = statistics else { return };
+    let mut rest = 1.0 - statistics.nulls();
+    let mut more = true;
+    for (kind, most, has_numbers) in [
+        (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3, true),
+        (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3, false),
+    ] {
+        let Some(slot) = statistics.slot(kind, has_numbers) else { continue };
+        let values = if is_text(slot.type_oid()) { slot.values() } else { &[] };
+        let taken = values.len().min(most);
+        for i in 0..taken {
+            let common = slot.numbers().get(i).map(|&share| f64::from(share));
+            let place = if common.is_some() { i } else { i * values.len() / taken };
+            let weight = common.unwrap_or(rest / taken as f64);
+            let is_common = common.is_some();
+            // SAFETY: the value is laid out as text is, until the slot is dropped.
+            more =
+                more && unsafe { with_text(values[place], |text| each(text, weight, is_common)) };
+            rest -= common.unwrap_or(0.0);
         }
-        let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(statistics);
-        let mut rest = 1.0 - f64::from((*form).stanullfrac);
-        let mut more = true;
-        // A histogram has no numbers, and asking for them is an ERROR.
-        for (kind, most, numbers) in [
-            (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3, pg_sys::ATTSTATSSLOT_NUMBERS),
-            (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3, 0),
-        ] {
-            let mut slot: pg_sys::AttStatsSlot = std::mem::zeroed();
-            let flags = pg_sys::ATTSTATSSLOT_VALUES | numbers;
-            let (kind, any) = (kind as i32, pg_sys::InvalidOid);
-            if !pg_sys::get_attstatsslot(&mut slot, statistics, kind, any, flags as i32) {
-                continue;
-            }
-            let count = if is_text(slot.valuetype) { slot.nvalues.max(0) as usize } else { 0 };
-            let taken = count.min(most);
-            for i in 0..taken {
-                let common = (i < slot.nnumbers as usize).then(|| f64::from(*slot.numbers.add(i)));
-                let place = if common.is_some() { i } else { i * count / taken };
-                let weight = common.unwrap_or(rest / taken as f64);
-                let is_common = common.is_some();
-                more = more
-                    && with_text(*slot.values.add(place), |text| each(text, weight, is_common));
-                rest -= common.unwrap_or(0.0);
-            }
-            rest = rest.max(0.0);
-            pg_sys::free_attstatsslot(&mut slot);
-        }
+        rest = rest.max(0.0);
     }
 }
 
 /// Whether values of a type are laid out as text is.
-unsafe fn is_text(type_oid: pg_sys::Oid) -> bool {
+fn is_text(type_oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalogue look-up in a transaction, by a valid OID.
     let base = unsafe {
         if type_oid == pg_sys::InvalidOid { type_oid } else { pg_sys::getBaseType(type_oid) }
