@@ -4,6 +4,8 @@ use std::ptr::NonNull;
 
 use pgrx::{PgList, pg_sys};
 
+use crate::catalog::cache::valid;
+
 /// An expression.
 ///
 /// Invariant: the node and all nodes below it are as PostgreSQL makes them: a node has the fields
@@ -17,11 +19,11 @@ pub struct Expr(NonNull<pg_sys::Node>);
 #[derive(Clone, Copy)]
 pub struct Exprs(*mut pg_sys::List);
 
-/// The value of a constant that is not NULL.
+/// The value of a constant that is not NULL. Invariant: it is of this type.
 #[derive(Clone, Copy)]
 pub struct Constant {
-    pub datum: pg_sys::Datum,
-    pub type_oid: pg_sys::Oid,
+    datum: pg_sys::Datum,
+    type_oid: pg_sys::Oid,
 }
 
 /// A column of a relation.
@@ -129,11 +131,19 @@ impl Expr {
         copy
     }
 
+    /// The fields of a node with this tag.
+    ///
+    /// # Safety
+    /// Such nodes are of the type `T`.
+    unsafe fn fields<T: Copy>(self, tag: pg_sys::NodeTag) -> Option<T> {
+        // SAFETY: the node has the type that its tag says.
+        (self.tag() == tag).then(|| unsafe { *self.cast::<T>() })
+    }
+
     /// A call of a function, as its node.
     pub fn call(self) -> Option<pg_sys::FuncExpr> {
-        let is_call = self.tag() == pg_sys::NodeTag::T_FuncExpr;
-        // SAFETY: the node has the type that its tag says.
-        is_call.then(|| unsafe { *self.cast::<pg_sys::FuncExpr>() })
+        // SAFETY: the tag is of this type.
+        unsafe { self.fields(pg_sys::NodeTag::T_FuncExpr) }
     }
 
     /// The arguments, if it is a call of this function.
@@ -141,40 +151,31 @@ impl Expr {
         self.call().filter(|call| call.funcid == function).map(|call| Exprs(call.args))
     }
 
-    /// The function that a call or an operator executes.
-    pub fn executes(self) -> Option<pg_sys::Oid> {
-        if self.tag() != pg_sys::NodeTag::T_OpExpr {
-            return self.call().map(|call| call.funcid);
-        }
-        let operator = self.cast::<pg_sys::OpExpr>();
-        // SAFETY: the node has the type that its tag says. Its function is looked up if need be.
-        unsafe {
-            pg_sys::set_opfuncid(operator);
-            Some((*operator).opfuncid)
-        }
+    /// The operator of a clause, or of a comparison with an array.
+    pub fn operator(self) -> Option<pg_sys::Oid> {
+        use pg_sys::{OpExpr, ScalarArrayOpExpr};
+        // SAFETY: the tags are of these types.
+        let (one, any) = unsafe {
+            let any = self.fields::<ScalarArrayOpExpr>(pg_sys::NodeTag::T_ScalarArrayOpExpr);
+            (self.fields::<OpExpr>(pg_sys::NodeTag::T_OpExpr), any)
+        };
+        one.map(|clause| clause.opno).or(any.map(|clause| clause.opno))
     }
 
-    /// The operator of an operator clause, or of a comparison with an array.
-    pub fn operator(self) -> Option<pg_sys::Oid> {
-        // SAFETY: the node has the type that its tag says.
-        unsafe {
-            match self.tag() {
-                pg_sys::NodeTag::T_OpExpr => Some((*self.cast::<pg_sys::OpExpr>()).opno),
-                pg_sys::NodeTag::T_ScalarArrayOpExpr => {
-                    Some((*self.cast::<pg_sys::ScalarArrayOpExpr>()).opno)
-                }
-                _ => None,
-            }
-        }
+    /// The function that a call or an operator executes.
+    pub fn executes(self) -> Option<pg_sys::Oid> {
+        // SAFETY: the tag is of this type, and a catalogue look-up in a transaction.
+        let of_operator = unsafe {
+            let clause: Option<pg_sys::OpExpr> = self.fields(pg_sys::NodeTag::T_OpExpr);
+            clause.map(|of| valid(of.opfuncid).unwrap_or_else(|| pg_sys::get_opcode(of.opno)))
+        };
+        of_operator.or_else(|| self.call().map(|call| call.funcid))
     }
 
     /// The arms of AND, OR or NOT, and which of them it is.
     pub fn arms(self) -> Option<(pg_sys::BoolExprType::Type, Exprs)> {
-        if self.tag() != pg_sys::NodeTag::T_BoolExpr {
-            return None;
-        }
-        // SAFETY: the node has the type that its tag says.
-        let expression = unsafe { *self.cast::<pg_sys::BoolExpr>() };
+        // SAFETY: the tag is of this type.
+        let expression: pg_sys::BoolExpr = unsafe { self.fields(pg_sys::NodeTag::T_BoolExpr)? };
         Some((expression.boolop, Exprs(expression.args)))
     }
 
@@ -185,30 +186,24 @@ impl Expr {
 
     /// The value of a constant that is not NULL.
     pub fn constant(self) -> Option<Constant> {
-        // SAFETY: the node has the type that its tag says.
-        let read = || unsafe { *self.cast::<pg_sys::Const>() };
-        let constant = self.is_constant().then(read).filter(|constant| !constant.constisnull)?;
-        Some(Constant { datum: constant.constvalue, type_oid: constant.consttype })
+        // SAFETY: the tag is of this type.
+        let constant: pg_sys::Const = unsafe { self.fields(pg_sys::NodeTag::T_Const)? };
+        let (datum, type_oid) = (constant.constvalue, constant.consttype);
+        (!constant.constisnull).then_some(Constant { datum, type_oid })
     }
 
     pub fn column(self) -> Option<Column> {
-        if self.tag() != pg_sys::NodeTag::T_Var {
-            return None;
-        }
-        // SAFETY: the node has the type that its tag says.
-        let var = unsafe { *self.cast::<pg_sys::Var>() };
+        // SAFETY: the tag is of this type.
+        let var: pg_sys::Var = unsafe { self.fields(pg_sys::NodeTag::T_Var)? };
         let (attribute, levels) = (var.varattno, var.varlevelsup);
         Some(Column { relation: var.varno as i64 as i32, attribute, levels })
     }
 
     /// The expression under a change of type that leaves its bits alone, and the new type.
     pub fn relabelled(self) -> Option<(Expr, pg_sys::Oid)> {
-        if self.tag() != pg_sys::NodeTag::T_RelabelType {
-            return None;
-        }
-        // SAFETY: the node has the type that its tag says, and an expression under it.
+        // SAFETY: the tag is of this type, and such a node has an expression under it.
         unsafe {
-            let relabel = *self.cast::<pg_sys::RelabelType>();
+            let relabel: pg_sys::RelabelType = self.fields(pg_sys::NodeTag::T_RelabelType)?;
             Some((Expr::new(relabel.arg.cast())?, relabel.resulttype))
         }
     }
@@ -297,6 +292,14 @@ impl Exprs {
 }
 
 impl Constant {
+    pub fn datum(self) -> pg_sys::Datum {
+        self.datum
+    }
+
+    pub fn type_oid(self) -> pg_sys::Oid {
+        self.type_oid
+    }
+
     /// The value, if it is of an integer type.
     pub fn integer(self) -> Option<i64> {
         match self.type_oid {

@@ -29,6 +29,7 @@ pub mod near;
 mod nodes;
 mod order;
 mod pattern;
+mod rel;
 mod request;
 pub mod rewrite;
 mod root;

@@ -3,7 +3,8 @@
 use pgrx::pg_sys;
 
 use super::expr::Expr;
-use super::root::{RelIndex, Root};
+use super::rel::RelIndex;
+use super::root::Root;
 use super::selectivity::Clause;
 
 /// A request that a support function of ours may answer. An answer that is a number is put where
@@ -99,7 +100,8 @@ impl<'r> IndexCondition<'r> {
     /// Whether an index scan can evaluate an expression before it begins: it is neither volatile
     /// nor of the index's table.
     pub fn can_compute(&self, expression: Expr) -> bool {
-        !self.root.relations_in(expression).contains(self.index.relation())
-            && !expression.is_volatile()
+        let relations = self.root.relations_in(expression);
+        let is_of_table = self.index.rel().is_some_and(|rel| relations.contains(rel.number()));
+        !is_of_table && !expression.is_volatile()
     }
 }

@@ -1,14 +1,11 @@
-//! What the planner knows of a query and of its relations, as handles that are read safely.
+//! The planner's state for a query and its range table, as handles that are read safely.
 
 use std::ptr::NonNull;
 
 use pgrx::{PgList, pg_sys};
 
 use super::expr::{Expr, Exprs};
-use super::measures::access_method;
-use super::table::read_index;
-use crate::catalog::inheritance::is_partitioned;
-use crate::storage::IndexRel;
+use super::rel::Rel;
 
 /// The planner's state for a query.
 ///
@@ -22,22 +19,10 @@ pub struct Root(NonNull<pg_sys::PlannerInfo>);
 #[derive(Clone, Copy)]
 pub struct Entry(NonNull<pg_sys::RangeTblEntry>);
 
-/// A relation of the query.
-#[derive(Clone, Copy)]
-pub struct Rel(NonNull<pg_sys::RelOptInfo>);
-
 /// How a child relation, such as a partition or a member of UNION ALL, is appended to its parent,
 /// and how their columns correspond.
 #[derive(Clone, Copy)]
 pub struct Member(NonNull<pg_sys::AppendRelInfo>);
-
-/// An index of a relation. The planner has locked it.
-#[derive(Clone, Copy)]
-pub struct RelIndex(NonNull<pg_sys::IndexOptInfo>);
-
-/// An index of a relation that is of this access method, exists, has key columns, and has pages.
-#[derive(Clone, Copy)]
-pub struct OwnIndex(RelIndex);
 
 /// The range table indexes in an expression.
 #[derive(Clone, Copy)]
@@ -66,10 +51,16 @@ impl Root {
         self.0.as_ptr()
     }
 
+    /// The structure, to read a field of it.
+    fn fields(&self) -> &pg_sys::PlannerInfo {
+        // SAFETY: the structure exists, and nothing writes to it while a field is read.
+        unsafe { self.0.as_ref() }
+    }
+
     /// Marks the plan as that of the current role.
     pub fn depends_on_role(self) {
         // SAFETY: the planner's state has its PlannerGlobal.
-        unsafe { (*(*self.as_ptr()).glob).dependsOnRole = true };
+        unsafe { (*self.fields().glob).dependsOnRole = true };
     }
 
     /// The member of one of the planner's arrays by a range table index.
@@ -77,27 +68,22 @@ impl Root {
     /// # Safety
     /// `array` is null, or has as many members as the planner's array of relations.
     unsafe fn at<T>(self, array: *mut *mut T, number: i32) -> Option<NonNull<T>> {
+        let is_there =
+            !array.is_null() && (0..self.fields().simple_rel_array_size).contains(&number);
         // SAFETY: the number is below the array's size.
-        unsafe {
-            let is_there = (0..(*self.as_ptr()).simple_rel_array_size).contains(&number);
-            if array.is_null() || !is_there {
-                None
-            } else {
-                NonNull::new(*array.add(number as usize))
-            }
-        }
+        NonNull::new(is_there.then(|| unsafe { *array.add(number as usize) })?)
     }
 
     /// The entry of a range table index. `None` before the planner's arrays are set up.
     pub fn entry(self, number: i32) -> Option<Entry> {
         // SAFETY: the array is set up together with that of relations.
-        unsafe { self.at((*self.as_ptr()).simple_rte_array, number).map(Entry) }
+        unsafe { self.at(self.fields().simple_rte_array, number).map(Entry) }
     }
 
     /// The relation of a range table index, if the planner has looked it up.
     pub fn relation(self, number: i32) -> Option<Rel> {
-        // SAFETY: the array of relations itself.
-        unsafe { self.at((*self.as_ptr()).simple_rel_array, number).map(Rel) }
+        // SAFETY: the array of relations itself, whose members are null or relations.
+        unsafe { Rel::new(self.at(self.fields().simple_rel_array, number)?.as_ptr()) }
     }
 
     /// The relations that the planner has looked up.
@@ -107,27 +93,26 @@ impl Root {
 
     /// The range table indexes, once the planner's arrays are set up.
     pub fn numbers(self) -> impl Iterator<Item = i32> {
-        // SAFETY: reads a field of the planner's state.
-        1..unsafe { (*self.as_ptr()).simple_rel_array_size }
+        1..self.fields().simple_rel_array_size
     }
 
     /// How a relation is appended to its parent, if it is.
     pub fn member(self, number: i32) -> Option<Member> {
         // SAFETY: the array is null, or set up together with that of relations.
-        unsafe { self.at((*self.as_ptr()).append_rel_array, number).map(Member) }
+        unsafe { self.at(self.fields().append_rel_array, number).map(Member) }
     }
 
     /// The children of a relation.
     pub fn members_of(self, parent: i32) -> impl Iterator<Item = Member> {
         // SAFETY: the planner's list of AppendRelInfos.
-        let all = unsafe { members((*self.as_ptr()).append_rel_list) };
+        let all = unsafe { members(self.fields().append_rel_list) };
         all.into_iter().map(Member).filter(move |member| member.parent() == parent)
     }
 
     /// The entries of the query's range table, in order, from that of range table index 1 on.
     pub fn range_table(self) -> impl Iterator<Item = Entry> {
         // SAFETY: the query's range table has an entry in each place.
-        unsafe { members((*(*self.as_ptr()).parse).rtable) }.into_iter().map(Entry)
+        unsafe { members((*self.fields().parse).rtable) }.into_iter().map(Entry)
     }
 
     /// The relations that an expression is of.
@@ -138,25 +123,27 @@ impl Root {
 
     /// An expression with its constant parts computed.
     pub fn folded(self, expression: Expr) -> Expr {
+        let (root, node) = (self.as_ptr(), expression.as_ptr());
         // SAFETY: an expression of the query; the result is one of the same type.
-        unsafe {
-            let folded = pg_sys::eval_const_expressions(self.as_ptr(), expression.as_ptr());
-            Expr::made(folded)
-        }
+        unsafe { Expr::made(pg_sys::eval_const_expressions(root, node)) }
     }
 
     /// The value of an expression if it is constant or can be estimated as a constant, such as a
     /// known parameter.
     pub fn estimated(self, expression: Expr) -> Expr {
+        let (root, node) = (self.as_ptr(), expression.as_ptr());
         // SAFETY: an expression of the query; the result is one of the same type.
-        unsafe {
-            let value = pg_sys::estimate_expression_value(self.as_ptr(), expression.as_ptr());
-            Expr::made(value)
-        }
+        unsafe { Expr::made(pg_sys::estimate_expression_value(root, node)) }
     }
 }
 
 impl Relations {
+    /// # Safety
+    /// A set that PostgreSQL made, or null. The invariant of [`Root`] holds for it.
+    pub unsafe fn new(set: *mut pg_sys::Bitmapset) -> Relations {
+        Relations(set)
+    }
+
     pub fn contains(self, number: i32) -> bool {
         // SAFETY: a set that PostgreSQL made, or null.
         unsafe { pg_sys::bms_is_member(number, self.0) }
@@ -176,9 +163,14 @@ impl Relations {
 }
 
 impl Entry {
+    /// The structure, to read a field of it.
+    fn fields(&self) -> &pg_sys::RangeTblEntry {
+        // SAFETY: the structure exists, and nothing writes to it while a field is read.
+        unsafe { self.0.as_ref() }
+    }
+
     fn is(self, kind: pg_sys::RTEKind::Type) -> bool {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).rtekind == kind }
+        self.fields().rtekind == kind
     }
 
     /// The table, unless the entry is of something else. The query has locked it.
@@ -188,8 +180,7 @@ impl Entry {
 
     /// The table, the view from which a subquery was made, or `InvalidOid`.
     pub fn relation(self) -> pg_sys::Oid {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).relid }
+        self.fields().relid
     }
 
     pub fn is_subquery(self) -> bool {
@@ -198,96 +189,36 @@ impl Entry {
 
     /// Whether its children are read with it.
     pub fn has_children(self) -> bool {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).inh }
+        self.fields().inh
     }
 
     /// Whether row-level security or a security barrier hides rows of it.
     pub fn hides_rows(self) -> bool {
-        // SAFETY: reads fields of PostgreSQL's structure.
-        unsafe {
-            !(*self.0.as_ptr()).securityQuals.is_null() || (*self.0.as_ptr()).security_barrier
-        }
-    }
-}
-
-impl Rel {
-    /// `None` for a null pointer.
-    ///
-    /// # Safety
-    /// `rel` is null, or the invariant of [`Root`] holds for it.
-    pub unsafe fn new(rel: *mut pg_sys::RelOptInfo) -> Option<Rel> {
-        NonNull::new(rel).map(Rel)
-    }
-
-    pub fn as_ptr(self) -> *mut pg_sys::RelOptInfo {
-        self.0.as_ptr()
-    }
-
-    /// Its range table index, or 0 for a join.
-    pub fn number(self) -> i32 {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.as_ptr()).relid as i32 }
-    }
-
-    /// The rows of the table.
-    pub fn tuples(self) -> f64 {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.as_ptr()).tuples }
-    }
-
-    /// Whether it is of this kind in the range table.
-    pub fn is(self, kind: pg_sys::RTEKind::Type) -> bool {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.as_ptr()).rtekind == kind }
-    }
-
-    /// Whether the query itself names it.
-    pub fn is_base(self) -> bool {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.as_ptr()).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL }
-    }
-
-    pub fn indexes(self) -> impl Iterator<Item = RelIndex> {
-        // SAFETY: the relation's list of IndexOptInfos.
-        unsafe { members((*self.as_ptr()).indexlist) }.into_iter().map(RelIndex)
-    }
-
-    pub fn own_indexes(self) -> impl Iterator<Item = OwnIndex> {
-        self.indexes().filter_map(RelIndex::own)
-    }
-
-    /// The number of conditions that join it with another relation.
-    pub fn joins_with(self, other: Rel) -> usize {
-        let joins = |clause: &NonNull<pg_sys::RestrictInfo>| {
-            // SAFETY: reads a field of PostgreSQL's structure.
-            Relations(unsafe { (*clause.as_ptr()).clause_relids }).contains(other.number())
-        };
-        // SAFETY: the relation's list of RestrictInfos.
-        unsafe { members((*self.as_ptr()).joininfo) }.iter().filter(|clause| joins(clause)).count()
+        !self.fields().securityQuals.is_null() || self.fields().security_barrier
     }
 }
 
 impl Member {
+    /// The structure, to read a field of it.
+    fn fields(&self) -> &pg_sys::AppendRelInfo {
+        // SAFETY: the structure exists, and nothing writes to it while a field is read.
+        unsafe { self.0.as_ref() }
+    }
+
     pub fn parent(self) -> i32 {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).parent_relid as i32 }
+        self.fields().parent_relid as i32
     }
 
     pub fn child(self) -> i32 {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).child_relid as i32 }
+        self.fields().child_relid as i32
     }
 
     /// The column of a partition's parent, from the partition's own.
     pub fn column_of_parent(self, attribute: pg_sys::AttrNumber) -> Option<pg_sys::AttrNumber> {
         let column = usize::try_from(attribute - 1).ok()?;
+        let is_there = column < usize::try_from(self.fields().num_child_cols).ok()?;
         // SAFETY: the array has a number for each column of the child.
-        let parent = unsafe {
-            let info = &*self.0.as_ptr();
-            let is_there = column < usize::try_from(info.num_child_cols).ok()?;
-            is_there.then(|| *info.parent_colnos.add(column))?
-        };
+        let parent = is_there.then(|| unsafe { *self.fields().parent_colnos.add(column) })?;
         (parent > 0).then_some(parent)
     }
 
@@ -295,125 +226,14 @@ impl Member {
     pub fn translated(self, expression: Expr) -> Option<Expr> {
         let column = expression.column().filter(|column| column.relation == self.parent())?;
         // SAFETY: the list has an expression for each column of the union, or null.
-        let translated = unsafe { Exprs::new((*self.0.as_ptr()).translated_vars) };
+        let translated = unsafe { Exprs::new(self.fields().translated_vars) };
         translated.get(usize::try_from(column.attribute - 1).ok()?)
     }
 
     /// An expression of the parent as one of the child.
     pub fn adjusted(self, root: Root, expression: Expr) -> Expr {
-        let mut member = self.0.as_ptr();
+        let (mut member, root, node) = (self.0.as_ptr(), root.as_ptr(), expression.as_ptr());
         // SAFETY: an expression of the query, and one of its AppendRelInfos.
-        unsafe {
-            let (root, node) = (root.as_ptr(), expression.as_ptr());
-            Expr::made(pg_sys::adjust_appendrel_attrs(root, node, 1, &mut member))
-        }
-    }
-}
-
-impl RelIndex {
-    /// `None` for a null pointer.
-    ///
-    /// # Safety
-    /// `index` is null, or the invariant of [`Root`] holds for it.
-    pub unsafe fn new(index: *mut pg_sys::IndexOptInfo) -> Option<RelIndex> {
-        NonNull::new(index).map(RelIndex)
-    }
-
-    pub fn as_ptr(self) -> *mut pg_sys::IndexOptInfo {
-        self.0.as_ptr()
-    }
-
-    /// The relation's range table index.
-    pub fn relation(self) -> i32 {
-        // SAFETY: an index has its relation.
-        unsafe { (*(*self.as_ptr()).rel).relid as i32 }
-    }
-
-    /// The predicate of a partial index: clauses, implicitly ANDed.
-    pub fn predicate(self) -> Exprs {
-        // SAFETY: a list of expressions, or NIL.
-        unsafe { Exprs::new((*self.as_ptr()).indpred) }
-    }
-
-    /// The type that the operator class of a key column takes.
-    pub fn input_type(self, column: usize) -> Option<pg_sys::Oid> {
-        // SAFETY: an index has a type for each of its key columns.
-        unsafe {
-            let index = &*self.as_ptr();
-            (column < index.nkeycolumns as usize).then(|| *index.opcintype.add(column))
-        }
-    }
-
-    /// From PostgreSQL 16 on, a relation's list also has partitioned indexes, which have no pages.
-    pub fn own(self) -> Option<OwnIndex> {
-        // SAFETY: reads fields of PostgreSQL's structure.
-        let is_own = unsafe {
-            let index = &*self.as_ptr();
-            Some(index.relam) == access_method()
-                && !index.hypothetical
-                && index.nkeycolumns > 0
-                && !is_partitioned(index.indexoid)
-        };
-        is_own.then_some(OwnIndex(self))
-    }
-}
-
-impl OwnIndex {
-    pub fn oid(self) -> pg_sys::Oid {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).indexoid }
-    }
-
-    /// The number of its key columns.
-    pub fn key_columns(self) -> usize {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { (*self.0.as_ptr()).nkeycolumns as usize }
-    }
-
-    /// Whether its predicate leaves rows out.
-    pub fn is_partial(self) -> bool {
-        // SAFETY: reads a field of PostgreSQL's structure.
-        unsafe { !(*self.0.as_ptr()).indpred.is_null() }
-    }
-
-    /// The number of its last key column, which is searched by similarity. A text before it is a
-    /// scope.
-    pub fn last(self) -> usize {
-        self.key_columns() - 1
-    }
-
-    /// The operator family of its last key column.
-    pub fn family(self) -> pg_sys::Oid {
-        // SAFETY: an index has a family for each of its key columns.
-        unsafe { *(*self.0.as_ptr()).opfamily.add(self.last()) }
-    }
-
-    /// Whether its last key column is this expression.
-    pub fn is_on(self, expression: Expr) -> bool {
-        let (node, index) = (expression.as_ptr(), self.0.as_ptr());
-        // SAFETY: the index has this column.
-        unsafe { pg_sys::match_index_to_operand(node, self.last() as i32, index) }
-    }
-
-    /// The expression of its last key column, unless that is a column of the table.
-    pub fn expression(self) -> Option<Expr> {
-        // SAFETY: an index has a key for each column, and an expression for each key that is 0.
-        let (keys, expressions) = unsafe {
-            let index = &*self.0.as_ptr();
-            let keys = std::slice::from_raw_parts(index.indexkeys, self.key_columns());
-            (keys, Exprs::new(index.indexprs))
-        };
-        let (&last, before) = keys.split_last()?;
-        let number = before.iter().filter(|&&key| key == 0).count();
-        expressions.get(number).filter(|_| last == 0)
-    }
-
-    /// What `read` finds in the open index.
-    ///
-    /// # Safety
-    /// The result does not keep the index: it is closed then.
-    pub unsafe fn read<T>(self, read: impl FnOnce(IndexRel) -> T) -> T {
-        // SAFETY: the planner has locked the index, which is of this access method.
-        unsafe { read_index(self.oid(), pg_sys::NoLock, read) }
+        unsafe { Expr::made(pg_sys::adjust_appendrel_attrs(root, node, 1, &mut member)) }
     }
 }

@@ -208,15 +208,15 @@ fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reac
 /// declare operators with these estimators, so operands may have any type.
 fn operand_value(column: &ColumnSample, operand: Expr) -> Option<Value> {
     let constant = operand.constant()?;
-    let layout = Objects::get().layout(constant.type_oid)?;
+    let layout = Objects::get().layout(constant.type_oid())?;
     // SAFETY: the constant is of a type with this layout.
-    layout.goes_with(column.layout).then(|| unsafe { layout.read(constant.datum) })
+    layout.goes_with(column.layout).then(|| unsafe { layout.read(constant.datum()) })
 }
 
 /// The radius, if it is constant or can be estimated as a constant, such as a known parameter.
 fn constant_radius(root: Root, radius: Expr) -> Option<u32> {
     let constant = root.estimated(radius).constant()?;
-    let is_integer = matches!(constant.type_oid, pg_sys::INT4OID | pg_sys::INT8OID);
+    let is_integer = matches!(constant.type_oid(), pg_sys::INT4OID | pg_sys::INT8OID);
     let radius = constant.integer().filter(|_| is_integer)?;
     Some(radius.clamp(0, GREATEST_RADIUS) as u32)
 }

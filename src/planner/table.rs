@@ -7,11 +7,12 @@ use super::indexed_columns::SearchedColumn;
 use super::measures::access_method;
 use super::root::{Entry, Root};
 use crate::catalog::cache::{self, Row};
+use crate::catalog::inheritance::is_partitioned;
 use crate::storage::IndexRel;
 
 /// A valid index of a table that the query has locked.
 pub struct TableIndex {
-    pub oid: pg_sys::Oid,
+    oid: pg_sys::Oid,
     /// The range table index of the table.
     number: i32,
     pub searched: SearchedColumn,
@@ -90,6 +91,10 @@ impl TableIndex {
             return column.is_some_and(|column| column.attribute == self.searched.attribute);
         }
         self.expression().is_some_and(|indexed| indexed.without_domain().equals(expression))
+    }
+
+    pub fn is_partitioned(&self) -> bool {
+        is_partitioned(self.oid)
     }
 
     /// Whether it has all rows and one key column.

@@ -186,16 +186,16 @@ fn short_array(node: Expr) -> Option<Expr> {
     let array = node.constant()?;
     // SAFETY: a catalogue look-up in a transaction. An array is a varlena.
     let is_fit = unsafe {
-        is_number(pg_sys::get_element_type(array.type_oid))
-            && pg_sys::toast_raw_datum_size(array.datum) <= LONGEST_ARRAY
+        is_number(pg_sys::get_element_type(array.type_oid()))
+            && pg_sys::toast_raw_datum_size(array.datum()) <= LONGEST_ARRAY
     };
     is_fit.then_some(node)
 }
 
 /// Whether a constant is fit for arithmetic: neither large nor near to 0.
 fn is_moderate(constant: Constant) -> bool {
-    let Constant { datum, type_oid } = constant;
-    let number = match type_oid {
+    let datum = constant.datum();
+    let number = match constant.type_oid() {
         pg_sys::FLOAT4OID => f64::from(f32::from_bits(datum.value() as u32)),
         pg_sys::FLOAT8OID => constant.double(),
         pg_sys::NUMERICOID => {

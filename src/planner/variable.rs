@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 
 use super::expr::Expr;
-use super::root::{Rel, Root};
+use super::rel::Rel;
+use super::root::Root;
 
 /// An operand as the planner has examined it. Dropping it releases its statistics.
 pub struct Variable(pg_sys::VariableStatData);

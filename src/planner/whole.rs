@@ -72,11 +72,11 @@ impl Arguments {
         call.call()?;
         let mut found = Arguments::default();
         for constant in call.arguments()?.iter().filter_map(Expr::constant) {
-            match constant.type_oid {
+            match constant.type_oid() {
                 pg_sys::REGCLASSOID => {
                     let place =
                         if found.index.is_none() { &mut found.index } else { &mut found.other };
-                    *place = Some(pg_sys::Oid::from(constant.datum.value() as u32));
+                    *place = Some(pg_sys::Oid::from(constant.datum().value() as u32));
                 }
                 pg_sys::FLOAT8OID => found.similarity = Some(constant.double()),
                 _ => {}

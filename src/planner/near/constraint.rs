@@ -13,7 +13,7 @@ use simhash_core::config::Numbers;
 use super::objects::{Least, NearObjects};
 use super::recipe::{Asked, Call, Recipe, asked};
 use super::rows::{beside, made};
-use crate::catalog::inheritance::{all_inheritors, is_partitioned};
+use crate::catalog::inheritance::all_inheritors;
 use crate::planner::expr::Expr;
 use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{Rewritten, operator_clause};
@@ -183,7 +183,7 @@ fn serves(index: &TableIndex, text: Expr, near: &NearObjects, asked_of: &Asked<'
 fn is_recipe_fit(index: &TableIndex, asked_of: &Asked<'_>) -> bool {
     // SAFETY: the index is no partitioned one, and the recipe does not keep it.
     let recipe = || unsafe { index.read(Recipe::of) };
-    is_partitioned(index.oid) || recipe().is_some_and(|recipe| recipe.serves(asked_of))
+    index.is_partitioned() || recipe().is_some_and(|recipe| recipe.serves(asked_of))
 }
 
 /// An indexed expression, if it is a near_text of the text that serves the call.

@@ -3,7 +3,7 @@
 use super::objects::TextCalls;
 use crate::planner::expr::Expr;
 use crate::planner::measures::Objects;
-use crate::planner::root::Rel;
+use crate::planner::rel::Rel;
 use crate::planner::selectivity::{Clause, Joined, Operands};
 use crate::planner::variable::Variable;
 use crate::storage::{self, with_key_type};

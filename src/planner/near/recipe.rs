@@ -122,7 +122,7 @@ impl Call {
 /// The expressions have the type of `of`, and simhash_config.
 pub unsafe fn asked<'a>(of: Least, least: Expr, config: Expr) -> Option<Asked<'a>> {
     // SAFETY: a constant config is a simhash_config.
-    let config = unsafe { ConfigText::decode(config.constant()?.datum) };
+    let config = unsafe { ConfigText::decode(config.constant()?.datum()) };
     let least = match least.is_constant() {
         true => Some(known(of, least.constant()?)?),
         false => None,
@@ -138,7 +138,7 @@ fn known(of: Least, value: Constant) -> Option<f64> {
             simhash_core::sets::sketch::Law::of(similarity).map(|_| similarity)
         }
         Least::Words => {
-            let words = usize::try_from(value.datum.value() as i32).ok()?;
+            let words = usize::try_from(value.datum().value() as i32).ok()?;
             simhash_core::passages::WORDS.contains(&words).then_some(words as f64)
         }
     }

@@ -15,7 +15,8 @@ use crate::catalog::cache::valid;
 use crate::planner::expr::{Column, Constant, Expr};
 use crate::planner::index::index_quals;
 use crate::planner::measures::Objects;
-use crate::planner::root::{OwnIndex, Rel, Root};
+use crate::planner::rel::{OwnIndex, Rel};
+use crate::planner::root::Root;
 use crate::planner::selectivity::{Clause, Joined, Operands};
 use crate::planner::variable::{Statistics, Variable};
 use crate::storage::{self, IndexRel, with_key_type};
@@ -288,7 +289,7 @@ impl Operand {
         let is_value = operand.type_oid() == near.value;
         let value = operand.constant().filter(|_| is_value);
         // SAFETY: the constant is a near_text.
-        let value = value.map(|value| unsafe { NearText::decode(value.datum) });
+        let value = value.map(|value| unsafe { NearText::decode(value.datum()) });
         Operand { text: operand, similarity: value.map(|value| value.similarity) }
     }
 }
