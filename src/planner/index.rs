@@ -16,7 +16,8 @@ pub fn is_indexed(root: Root, expression: Expr, measure: &Measure) -> bool {
     let expression = expression.without_domain();
     let Some((number, entry)) = relation_of(root, expression) else { return false };
     let Some(table) = entry.table() else {
-        let is_union = entry.is_subquery() && entry.has_children();
+        let is_union =
+            entry.read().rtekind == pg_sys::RTEKind::RTE_SUBQUERY && entry.has_children();
         let mut members = root.members_of(number);
         return is_union
             && members.any(|member| member_is_indexed(root, member, expression, measure));
@@ -62,7 +63,7 @@ pub unsafe fn index_quals(path: *mut pg_sys::IndexPath) -> Vec<(usize, *mut pg_s
     // SAFETY: the path's clauses are IndexClauses, each with a list of RestrictInfos.
     unsafe {
         for clause in members::<pg_sys::IndexClause>((*path).indexclauses) {
-            let clause = clause.as_ref();
+            let clause = clause.read();
             let quals = members::<pg_sys::RestrictInfo>(clause.indexquals);
             found.extend(quals.iter().map(|qual| (clause.indexcol as usize, qual.as_ptr())));
         }

@@ -40,7 +40,7 @@ fn first_of_order(root: Root) -> Option<pg_sys::Index> {
             return None;
         }
         let sorted = members::<pg_sys::SortGroupClause>(parse.sortClause);
-        sorted.first().map(|first| first.as_ref().tleSortGroupRef)
+        sorted.first().map(|first| first.read().tleSortGroupRef)
     }
 }
 

@@ -114,8 +114,9 @@ fn look_at(root: Root, rel: Rel) {
 /// distributed, and all relations of the query are in its range table and locked. A relation enters
 /// the planner's array after its hook has run, and a partition is looked up after its parent.
 fn is_first(root: Root, rel: Rel) -> bool {
-    let is_table = |other: Rel| other.is(pg_sys::RTEKind::RTE_RELATION);
-    rel.is_base() && !root.relations().any(is_table)
+    let mut looked_at = root.numbers().filter_map(|number| root.relation(number));
+    rel.read().reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+        && !looked_at.any(|other| other.read().rtekind == pg_sys::RTEKind::RTE_RELATION)
 }
 
 /// The quals of every FROM and JOIN: lists of clauses, implicitly ANDed. After preprocessing, quals
@@ -278,13 +279,13 @@ impl Rewriter {
 fn members_of_union(root: Root, rel: Rel) {
     let Some(member) = root.member(rel.number()) else { return };
     let Some(parent) = root.relation(member.parent()) else { return };
-    if !parent.is(pg_sys::RTEKind::RTE_SUBQUERY) {
+    if parent.read().rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
         return;
     }
     let rewriter = Rewriter { root, member: Some(member) };
     // SAFETY: the relation's list of RestrictInfos. What one remembers of its clause is reset.
     unsafe {
-        for info in members::<pg_sys::RestrictInfo>((*parent.as_ptr()).baserestrictinfo) {
+        for info in members::<pg_sys::RestrictInfo>(parent.read().baserestrictinfo) {
             let info = info.as_ptr();
             let clause = Expr::new((*info).clause.cast());
             let rewritten = clause.and_then(|clause| rewriter.clause(clause));

@@ -7,112 +7,110 @@ use pgrx::{PgList, pg_sys};
 use super::expr::{Expr, Exprs};
 use super::rel::Rel;
 
-/// The planner's state for a query.
+/// A structure of the planner.
 ///
-/// Invariant, of this and of the handles below: the structure is PostgreSQL's, as it makes it for a
-/// query that it plans. It exists until the hook or the support function returns for which the
-/// handle was made, and no handle is used after that.
+/// Invariant: the structure is as PostgreSQL makes it for a query that it plans. It exists until
+/// the hook or the support function returns for which the handle was made, and no handle is used
+/// after that.
 #[derive(Clone, Copy)]
-pub struct Root(NonNull<pg_sys::PlannerInfo>);
+pub struct Handle<T>(NonNull<T>);
+
+/// The planner's state for a query.
+pub type Root = Handle<pg_sys::PlannerInfo>;
 
 /// An entry of the range table.
-#[derive(Clone, Copy)]
-pub struct Entry(NonNull<pg_sys::RangeTblEntry>);
+pub type Entry = Handle<pg_sys::RangeTblEntry>;
 
 /// How a child relation, such as a partition or a member of UNION ALL, is appended to its parent,
 /// and how their columns correspond.
-#[derive(Clone, Copy)]
-pub struct Member(NonNull<pg_sys::AppendRelInfo>);
+pub type Member = Handle<pg_sys::AppendRelInfo>;
 
 /// The range table indexes in an expression.
 #[derive(Clone, Copy)]
 pub struct Relations(*mut pg_sys::Bitmapset);
 
-/// The members of a list of structures.
-///
-/// # Safety
-/// `list` is NIL or a list of pointers to `T`, or null.
-pub unsafe fn members<T>(list: *mut pg_sys::List) -> Vec<NonNull<T>> {
-    // SAFETY: the caller's list has pointers.
-    let list = unsafe { PgList::<T>::from_pg(list) };
-    list.iter_ptr().filter_map(NonNull::new).collect()
-}
-
-impl Root {
+impl<T: Copy> Handle<T> {
     /// `None` for a null pointer.
     ///
     /// # Safety
-    /// `root` is null, or the type's invariant holds for it.
-    pub unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Option<Root> {
-        NonNull::new(root).map(Root)
+    /// `structure` is null, or the type's invariant holds for it.
+    pub unsafe fn new(structure: *mut T) -> Option<Self> {
+        NonNull::new(structure).map(Handle)
     }
 
-    pub fn as_ptr(self) -> *mut pg_sys::PlannerInfo {
+    pub fn as_ptr(self) -> *mut T {
         self.0.as_ptr()
     }
 
-    /// The structure, to read a field of it.
-    fn fields(&self) -> &pg_sys::PlannerInfo {
-        // SAFETY: the structure exists, and nothing writes to it while a field is read.
-        unsafe { self.0.as_ref() }
+    /// A copy of its fields.
+    pub fn read(self) -> T {
+        // SAFETY: the structure exists.
+        unsafe { self.0.read() }
     }
+}
 
+/// The members of a list.
+///
+/// # Safety
+/// `list` is NIL, or a list of structures for which the invariant of [`Handle`] holds.
+pub unsafe fn members<T: Copy>(list: *mut pg_sys::List) -> Vec<Handle<T>> {
+    // SAFETY: the caller's list has pointers.
+    let list = unsafe { PgList::<T>::from_pg(list) };
+    list.iter_ptr().filter_map(NonNull::new).map(Handle).collect()
+}
+
+impl Root {
     /// Marks the plan as that of the current role.
     pub fn depends_on_role(self) {
         // SAFETY: the planner's state has its PlannerGlobal.
-        unsafe { (*self.fields().glob).dependsOnRole = true };
+        unsafe { (*self.read().glob).dependsOnRole = true };
     }
 
     /// The member of one of the planner's arrays by a range table index.
     ///
     /// # Safety
-    /// `array` is null, or has as many members as the planner's array of relations.
-    unsafe fn at<T>(self, array: *mut *mut T, number: i32) -> Option<NonNull<T>> {
-        let is_there =
-            !array.is_null() && (0..self.fields().simple_rel_array_size).contains(&number);
+    /// `array` is null, or has as many members as the planner's array of relations. They are null,
+    /// or the invariant of [`Handle`] holds for them.
+    unsafe fn at<T: Copy>(self, array: *mut *mut T, number: i32) -> Option<Handle<T>> {
+        let is_there = !array.is_null() && (0..self.read().simple_rel_array_size).contains(&number);
         // SAFETY: the number is below the array's size.
-        NonNull::new(is_there.then(|| unsafe { *array.add(number as usize) })?)
+        unsafe { Handle::new(is_there.then(|| *array.add(number as usize))?) }
     }
 
     /// The entry of a range table index. `None` before the planner's arrays are set up.
     pub fn entry(self, number: i32) -> Option<Entry> {
         // SAFETY: the array is set up together with that of relations.
-        unsafe { self.at(self.fields().simple_rte_array, number).map(Entry) }
+        unsafe { self.at(self.read().simple_rte_array, number) }
     }
 
     /// The relation of a range table index, if the planner has looked it up.
     pub fn relation(self, number: i32) -> Option<Rel> {
-        // SAFETY: the array of relations itself, whose members are null or relations.
-        unsafe { Rel::new(self.at(self.fields().simple_rel_array, number)?.as_ptr()) }
-    }
-
-    /// The relations that the planner has looked up.
-    pub fn relations(self) -> impl Iterator<Item = Rel> {
-        self.numbers().filter_map(move |number| self.relation(number))
-    }
-
-    /// The range table indexes, once the planner's arrays are set up.
-    pub fn numbers(self) -> impl Iterator<Item = i32> {
-        1..self.fields().simple_rel_array_size
+        // SAFETY: the array of relations itself.
+        unsafe { self.at(self.read().simple_rel_array, number) }
     }
 
     /// How a relation is appended to its parent, if it is.
     pub fn member(self, number: i32) -> Option<Member> {
         // SAFETY: the array is null, or set up together with that of relations.
-        unsafe { self.at(self.fields().append_rel_array, number).map(Member) }
+        unsafe { self.at(self.read().append_rel_array, number) }
+    }
+
+    /// The range table indexes, once the planner's arrays are set up.
+    pub fn numbers(self) -> impl Iterator<Item = i32> {
+        1..self.read().simple_rel_array_size
     }
 
     /// The children of a relation.
     pub fn members_of(self, parent: i32) -> impl Iterator<Item = Member> {
         // SAFETY: the planner's list of AppendRelInfos.
-        let all = unsafe { members(self.fields().append_rel_list) };
-        all.into_iter().map(Member).filter(move |member| member.parent() == parent)
+        let all: Vec<Member> = unsafe { members(self.read().append_rel_list) };
+        all.into_iter().filter(move |member| member.parent() == parent)
     }
 
     /// The entries of the query's range table, in order, from that of range table index 1 on.
     pub fn range_table(self) -> impl Iterator<Item = Entry> {
         // SAFETY: the query's range table has an entry in each place.
-        unsafe { members((*self.fields().parse).rtable) }.into_iter().map(Entry)
+        unsafe { members((*self.read().parse).rtable) }.into_iter()
     }
 
     /// The relations that an expression is of.
@@ -139,7 +137,7 @@ impl Root {
 
 impl Relations {
     /// # Safety
-    /// A set that PostgreSQL made, or null. The invariant of [`Root`] holds for it.
+    /// The invariant of [`Handle`] holds for the set, or it is null.
     pub unsafe fn new(set: *mut pg_sys::Bitmapset) -> Relations {
         Relations(set)
     }
@@ -163,62 +161,29 @@ impl Relations {
 }
 
 impl Entry {
-    /// The structure, to read a field of it.
-    fn fields(&self) -> &pg_sys::RangeTblEntry {
-        // SAFETY: the structure exists, and nothing writes to it while a field is read.
-        unsafe { self.0.as_ref() }
-    }
-
-    fn is(self, kind: pg_sys::RTEKind::Type) -> bool {
-        self.fields().rtekind == kind
-    }
-
     /// The table, unless the entry is of something else. The query has locked it.
     pub fn table(self) -> Option<pg_sys::Oid> {
-        self.is(pg_sys::RTEKind::RTE_RELATION).then(|| self.relation())
-    }
-
-    /// The table, the view from which a subquery was made, or `InvalidOid`.
-    pub fn relation(self) -> pg_sys::Oid {
-        self.fields().relid
-    }
-
-    pub fn is_subquery(self) -> bool {
-        self.is(pg_sys::RTEKind::RTE_SUBQUERY)
+        let entry = self.read();
+        (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
     }
 
     /// Whether its children are read with it.
     pub fn has_children(self) -> bool {
-        self.fields().inh
-    }
-
-    /// Whether row-level security or a security barrier hides rows of it.
-    pub fn hides_rows(self) -> bool {
-        !self.fields().securityQuals.is_null() || self.fields().security_barrier
+        self.read().inh
     }
 }
 
 impl Member {
-    /// The structure, to read a field of it.
-    fn fields(&self) -> &pg_sys::AppendRelInfo {
-        // SAFETY: the structure exists, and nothing writes to it while a field is read.
-        unsafe { self.0.as_ref() }
-    }
-
     pub fn parent(self) -> i32 {
-        self.fields().parent_relid as i32
-    }
-
-    pub fn child(self) -> i32 {
-        self.fields().child_relid as i32
+        self.read().parent_relid as i32
     }
 
     /// The column of a partition's parent, from the partition's own.
     pub fn column_of_parent(self, attribute: pg_sys::AttrNumber) -> Option<pg_sys::AttrNumber> {
         let column = usize::try_from(attribute - 1).ok()?;
-        let is_there = column < usize::try_from(self.fields().num_child_cols).ok()?;
+        let is_there = column < usize::try_from(self.read().num_child_cols).ok()?;
         // SAFETY: the array has a number for each column of the child.
-        let parent = is_there.then(|| unsafe { *self.fields().parent_colnos.add(column) })?;
+        let parent = is_there.then(|| unsafe { *self.read().parent_colnos.add(column) })?;
         (parent > 0).then_some(parent)
     }
 
@@ -226,13 +191,13 @@ impl Member {
     pub fn translated(self, expression: Expr) -> Option<Expr> {
         let column = expression.column().filter(|column| column.relation == self.parent())?;
         // SAFETY: the list has an expression for each column of the union, or null.
-        let translated = unsafe { Exprs::new(self.fields().translated_vars) };
+        let translated = unsafe { Exprs::new(self.read().translated_vars) };
         translated.get(usize::try_from(column.attribute - 1).ok()?)
     }
 
     /// An expression of the parent as one of the child.
     pub fn adjusted(self, root: Root, expression: Expr) -> Expr {
-        let (mut member, root, node) = (self.0.as_ptr(), root.as_ptr(), expression.as_ptr());
+        let (mut member, root, node) = (self.as_ptr(), root.as_ptr(), expression.as_ptr());
         // SAFETY: an expression of the query, and one of its AppendRelInfos.
         unsafe { Expr::made(pg_sys::adjust_appendrel_attrs(root, node, 1, &mut member)) }
     }

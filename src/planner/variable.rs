@@ -42,7 +42,7 @@ impl Variable {
 
     /// The rows of its relation, at least 1.
     pub fn rows(&self) -> f64 {
-        self.rel().map_or(1.0, |rel| rel.tuples().max(1.0))
+        self.rel().map_or(1.0, |rel| rel.read().tuples.max(1.0))
     }
 
     pub fn expression(&self) -> Option<Expr> {

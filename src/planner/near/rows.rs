@@ -155,11 +155,11 @@ impl Near {
     /// An index of the largest partition that has one.
     fn index_of_child(&self, root: Root, rel: Rel, text: Expr) -> Option<OwnIndex> {
         let found = root.members_of(rel.number()).filter_map(|member| {
-            let child = root.relation(member.child())?;
+            let child = root.relation(member.read().child_relid as i32)?;
             let text = member.adjusted(root, text);
             let index =
                 self.index(child, text).or_else(|| self.index_of_child(root, child, text))?;
-            Some((child.tuples(), index))
+            Some((child.read().tuples, index))
         });
         found.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, index)| index)
     }
@@ -268,7 +268,7 @@ fn are_different_rows(root: Root, a: Option<Rel>, b: Option<Rel>) -> bool {
     if a.number() == b.number() {
         return false;
     }
-    let table = |rel: Rel| root.entry(rel.number()).map(|entry| entry.relation());
+    let table = |rel: Rel| root.entry(rel.number()).map(|entry| entry.read().relid);
     if table(a) != table(b) || table(a).and_then(valid).is_none() {
         return false;
     }

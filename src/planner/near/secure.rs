@@ -47,5 +47,8 @@ pub fn simplified(root: Root, node: Expr) -> Option<Expr> {
 fn is_of_hidden_rows(root: Root, expression: Expr) -> bool {
     let relations = root.relations_in(expression);
     let mut entries = root.range_table().zip(1..);
-    entries.any(|(entry, number)| relations.contains(number) && entry.hides_rows())
+    entries.any(|(entry, number)| {
+        let entry = entry.read();
+        relations.contains(number) && (!entry.securityQuals.is_null() || entry.security_barrier)
+    })
 }
