@@ -9,9 +9,9 @@ use pgrx::pg_sys;
 use super::distance::Distance;
 use super::expr::{Constant, Expr};
 use super::measures::{made_ball, may_execute_all};
-use super::nodes::{Bigint, operator_clause};
+use super::nodes::{Bigint, operation};
 use super::root::Root;
-use super::table::{TableIndex, indexes_of, relation_of};
+use super::table::{TableIndex, indexes_of};
 
 /// A ball around the first side of a distance that an index of the query's table is on.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl OwnBall {
     /// The largest indexed ball around `x` of a distance.
     pub fn around(root: Root, distance: Distance) -> Option<OwnBall> {
         let center = distance.x().without_domain();
-        let (number, entry) = relation_of(root, center)?;
+        let entry = root.only_entry(center)?;
         let of_index = |index: TableIndex| {
             let expression = index.expression()?;
             let [own, radius] = made_ball(expression)?;
@@ -37,7 +37,7 @@ impl OwnBall {
             let radius = radius.constant().and_then(Constant::integer).filter(|_| is_its)?;
             Some(OwnBall { distance, expression, makes: expression.executes()?, radius })
         };
-        indexes_of(number, entry).filter_map(of_index).max_by_key(|ball| ball.radius)
+        indexes_of(entry).filter_map(of_index).max_by_key(|ball| ball.radius)
     }
 
     /// The clause for a constant radius around `y`, if that is at most the ball's radius and the
@@ -55,6 +55,6 @@ impl OwnBall {
         }
         let operands = [self.expression, self.distance.ball(root, radius)];
         // SAFETY: both operands are balls of the measure.
-        Some(unsafe { operator_clause(alike, operands, pg_sys::InvalidOid) })
+        Some(unsafe { operation(alike, pg_sys::BOOLOID, operands, pg_sys::InvalidOid) })
     }
 }

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::expr::Expr;
 use super::measures::{Measure, Objects};
-use super::nodes::{Bigint, call, operation, operator_clause};
+use super::nodes::{Bigint, call, operation};
 use super::root::Root;
 
 /// `hamming(x, y)`. Invariant: `x` and `y` have the type that the measure compares.
@@ -59,7 +59,7 @@ impl Distance {
     pub fn within_ball(&self, root: Root, radius: Bigint) -> Expr {
         let operands = [self.x, self.ball(root, radius)];
         // SAFETY: `<@` of the measure is of a point and a ball.
-        unsafe { operator_clause(self.measure.operator, operands, pg_sys::InvalidOid) }
+        unsafe { operation(self.measure.operator, pg_sys::BOOLOID, operands, pg_sys::InvalidOid) }
     }
 
     /// `hamming_within(x, y, radius)`, which an index on either side can serve.

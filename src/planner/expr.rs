@@ -26,16 +26,6 @@ pub struct Constant {
     type_oid: pg_sys::Oid,
 }
 
-/// A column of a relation.
-#[derive(Clone, Copy)]
-pub struct Column {
-    /// The range table index of the relation.
-    pub relation: i32,
-    pub attribute: pg_sys::AttrNumber,
-    /// How many query levels further out the relation is.
-    pub levels: u32,
-}
-
 impl Expr {
     /// `None` for a null pointer.
     ///
@@ -192,11 +182,10 @@ impl Expr {
         (!constant.constisnull).then_some(Constant { datum, type_oid })
     }
 
-    pub fn column(self) -> Option<Column> {
+    /// A column of a relation, as its node.
+    pub fn column(self) -> Option<pg_sys::Var> {
         // SAFETY: the tag is of this type.
-        let var: pg_sys::Var = unsafe { self.fields(pg_sys::NodeTag::T_Var)? };
-        let (attribute, levels) = (var.varattno, var.varlevelsup);
-        Some(Column { relation: var.varno as i64 as i32, attribute, levels })
+        unsafe { self.fields(pg_sys::NodeTag::T_Var) }
     }
 
     /// The expression under a change of type that leaves its bits alone, and the new type.

@@ -8,29 +8,29 @@ use pgrx::pg_sys;
 use super::descendants::a_descendant_is_indexed;
 use super::expr::Expr;
 use super::measures::Measure;
-use super::root::{Member, Root, members};
-use super::table::{TableIndex, indexes_of, relation_of};
+use super::root::{Entry, Member, Root, members};
+use super::table::{TableIndex, indexes_of};
 
 /// Whether a simhash index searches `expression`, of one relation of the query, by distance.
 pub fn is_indexed(root: Root, expression: Expr, measure: &Measure) -> bool {
     let expression = expression.without_domain();
-    let Some((number, entry)) = relation_of(root, expression) else { return false };
+    let Some(entry) = root.only_entry(expression) else { return false };
     let Some(table) = entry.table() else {
         let is_union =
             entry.read().rtekind == pg_sys::RTEKind::RTE_SUBQUERY && entry.has_children();
-        let mut members = root.members_of(number);
+        let mut members = root.members_of(entry.number());
         return is_union
             && members.any(|member| member_is_indexed(root, member, expression, measure));
     };
-    if let Some(of_parent) = of_parent(root, number, expression) {
+    if let Some(of_parent) = of_parent(root, entry, expression) {
         return is_indexed(root, of_parent, measure);
     }
     let serves = |index: TableIndex| index.searched.serves(measure) && index.is_on(expression);
     let in_child = || {
         let column = expression.column();
-        column.is_some_and(|column| a_descendant_is_indexed(table, column.attribute, measure))
+        column.is_some_and(|column| a_descendant_is_indexed(table, column.varattno, measure))
     };
-    indexes_of(number, entry).any(serves) || entry.has_children() && in_child()
+    indexes_of(entry).any(serves) || entry.has_children() && in_child()
 }
 
 /// Whether this member of a UNION ALL has an index on the union's column.
@@ -40,10 +40,10 @@ pub fn member_is_indexed(root: Root, member: Member, expression: Expr, measure: 
 
 /// A partition's column, as a column of the table that the query names. The decision for that table
 /// holds for its partitions.
-fn of_parent(root: Root, number: i32, expression: Expr) -> Option<Expr> {
-    let member = root.member(number)?;
+fn of_parent(root: Root, entry: Entry, expression: Expr) -> Option<Expr> {
+    let member = root.member(entry.number())?;
     root.entry(member.parent())?.table()?;
-    let attribute = member.column_of_parent(expression.column()?.attribute)?;
+    let attribute = member.column_of_parent(expression.column()?.varattno)?;
     let copy = expression.copy();
     let var = copy.as_ptr().cast::<pg_sys::Var>();
     // SAFETY: the copy of a column is a Var. The parent's column has the type of the child's.

@@ -107,10 +107,6 @@ impl Objects {
         self.measures.iter().copied().find(|measure| measure.within == function)
     }
 
-    pub fn is_ball_maker(&self, function: pg_sys::Oid) -> bool {
-        self.ball_makers.contains(&function)
-    }
-
     /// The objects for texts.
     pub fn near(&self) -> Option<NearObjects> {
         self.near
@@ -125,10 +121,6 @@ impl Objects {
     pub fn text_calls(&self, function: pg_sys::Oid) -> Option<TextCalls> {
         let near = self.near.map(|near| near.calls());
         [near, self.passages].into_iter().flatten().find(|calls| calls.function == function)
-    }
-
-    pub fn access_method(&self) -> Option<pg_sys::Oid> {
-        self.access_method
     }
 
     /// The layout of a type's values, if it is a type of ours, one with the same bits, or a domain
@@ -221,10 +213,10 @@ fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
 /// `hamming_ball(center, radius)`.
 pub fn made_ball(node: Expr) -> Option<[Expr; 2]> {
     let call = node.call()?;
-    Objects::get().is_ball_maker(call.funcid).then(|| node.arguments()?.first()).flatten()
+    Objects::get().ball_makers.contains(&call.funcid).then(|| node.arguments()?.first()).flatten()
 }
 
 /// The access method's OID, if the extension is installed in this database.
 pub fn access_method() -> Option<pg_sys::Oid> {
-    Objects::get().access_method()
+    Objects::get().access_method
 }

@@ -102,19 +102,6 @@ pub unsafe fn call(function: pg_sys::Oid, result: pg_sys::Oid, arguments: &[Expr
     unsafe { Expr::made(pg_sys::makeFuncExpr(function, result, arguments, none, none, form)) }
 }
 
-/// `a OPERATOR b`, of type boolean.
-///
-/// # Safety
-/// The operator takes operands of these types, and returns a boolean.
-pub unsafe fn operator_clause(
-    operator: pg_sys::Oid,
-    operands: [Expr; 2],
-    collation: pg_sys::Oid,
-) -> Expr {
-    // SAFETY: the caller's operands have the operator's types.
-    unsafe { operation(operator, pg_sys::BOOLOID, operands, collation) }
-}
-
 /// `a OPERATOR b`, of the type that the operator returns.
 ///
 /// # Safety

@@ -4,8 +4,8 @@ use pgrx::pg_sys;
 
 use super::expr::{Expr, Exprs};
 use super::measures::access_method;
-use super::root::{Handle, Relations, members};
-use super::table::read_index;
+use super::root::{Handle, members};
+use super::table::with_index;
 use crate::catalog::inheritance::is_partitioned;
 use crate::storage::IndexRel;
 
@@ -30,18 +30,14 @@ impl Rel {
         unsafe { members(self.read().indexlist) }.into_iter()
     }
 
-    pub fn own_indexes(self) -> impl Iterator<Item = OwnIndex> {
-        self.indexes().filter_map(RelIndex::own)
-    }
-
     /// The number of conditions that join it with another relation.
     pub fn joins_with(self, other: Rel) -> usize {
-        // SAFETY: the relation's list of RestrictInfos.
-        let clauses: Vec<Handle<pg_sys::RestrictInfo>> = unsafe { members(self.read().joininfo) };
         // SAFETY: a clause has the set of its relations.
-        let sets =
-            clauses.iter().map(|clause| unsafe { Relations::new(clause.read().clause_relids) });
-        sets.filter(|set| set.contains(other.number())).count()
+        let joins = |clause: &Handle<pg_sys::RestrictInfo>| unsafe {
+            pg_sys::bms_is_member(other.number(), clause.read().clause_relids)
+        };
+        // SAFETY: the relation's list of RestrictInfos.
+        unsafe { members(self.read().joininfo) }.iter().filter(|clause| joins(clause)).count()
     }
 }
 
@@ -76,15 +72,10 @@ impl OwnIndex {
         self.0.predicate().len() > 0
     }
 
-    /// The number of its key columns.
-    pub fn key_columns(self) -> usize {
-        self.0.read().nkeycolumns as usize
-    }
-
     /// The number of its last key column, which is searched by similarity. A text before it is a
     /// scope.
     pub fn last(self) -> usize {
-        self.key_columns() - 1
+        self.0.read().nkeycolumns as usize - 1
     }
 
     /// The operator family of its last key column.
@@ -105,7 +96,7 @@ impl OwnIndex {
         let index = self.0.read();
         // SAFETY: an index has a key for each column, and an expression for each key that is 0.
         let (keys, expressions) = unsafe {
-            let keys = std::slice::from_raw_parts(index.indexkeys, self.key_columns());
+            let keys = std::slice::from_raw_parts(index.indexkeys, self.last() + 1);
             (keys, Exprs::new(index.indexprs))
         };
         let (&last, before) = keys.split_last()?;
@@ -117,8 +108,8 @@ impl OwnIndex {
     ///
     /// # Safety
     /// The result does not keep the index: it is closed then.
-    pub unsafe fn read<T>(self, read: impl FnOnce(IndexRel) -> T) -> T {
+    pub unsafe fn with_open<T>(self, read: impl FnOnce(IndexRel) -> T) -> T {
         // SAFETY: the planner has locked the index, which is of this access method.
-        unsafe { read_index(self.0.read().indexoid, pg_sys::NoLock, read) }
+        unsafe { with_index(self.0.read().indexoid, pg_sys::NoLock, read) }
     }
 }

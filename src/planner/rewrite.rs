@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn relation_hook(
         if let Some(Some(previous)) = PREVIOUS.get() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, relation, inherited, rel));
         }
-        look_at_relation(root, rel);
+        look_at(root, rel);
     }
 }
 
@@ -70,24 +70,22 @@ unsafe extern "C-unwind" fn relation_hook(
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, entry));
         }
         if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
-            look_at_relation(root, rel);
+            look_at(root, rel);
         }
-    }
-}
-
-/// # Safety
-/// The arguments are the hook's.
-unsafe fn look_at_relation(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
-    // SAFETY: the planner's state, and its relation.
-    if let (Some(root), Some(rel)) = unsafe { (Root::new(root), Rel::new(rel)) } {
-        look_at(root, rel);
     }
 }
 
 /// Rewrites the query's quals and order at its first relation. For each relation it rewrites the
 /// predicates of its indexes, and the quals of its UNION ALL. The relation has no quals of its own
 /// yet.
-fn look_at(root: Root, rel: Rel) {
+///
+/// # Safety
+/// The arguments are the hook's.
+unsafe fn look_at(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the planner's state, and a relation of it.
+    let (Some(root), Some(rel)) = (unsafe { Root::new(root) }, unsafe { Rel::new(rel) }) else {
+        return;
+    };
     if !guc::rewrite_enabled() {
         return;
     }

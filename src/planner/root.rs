@@ -18,8 +18,9 @@ pub struct Handle<T>(NonNull<T>);
 /// The planner's state for a query.
 pub type Root = Handle<pg_sys::PlannerInfo>;
 
-/// An entry of the range table.
-pub type Entry = Handle<pg_sys::RangeTblEntry>;
+/// An entry of the range table, with its range table index.
+#[derive(Clone, Copy)]
+pub struct Entry(i32, Handle<pg_sys::RangeTblEntry>);
 
 /// How a child relation, such as a partition or a member of UNION ALL, is appended to its parent,
 /// and how their columns correspond.
@@ -80,7 +81,7 @@ impl Root {
     /// The entry of a range table index. `None` before the planner's arrays are set up.
     pub fn entry(self, number: i32) -> Option<Entry> {
         // SAFETY: the array is set up together with that of relations.
-        unsafe { self.at(self.read().simple_rte_array, number) }
+        Some(Entry(number, unsafe { self.at(self.read().simple_rte_array, number)? }))
     }
 
     /// The relation of a range table index, if the planner has looked it up.
@@ -107,16 +108,22 @@ impl Root {
         all.into_iter().filter(move |member| member.parent() == parent)
     }
 
-    /// The entries of the query's range table, in order, from that of range table index 1 on.
+    /// The entries of the query's range table, in order.
     pub fn range_table(self) -> impl Iterator<Item = Entry> {
         // SAFETY: the query's range table has an entry in each place.
-        unsafe { members((*self.read().parse).rtable) }.into_iter()
+        let all = unsafe { members((*self.read().parse).rtable) };
+        (1..).zip(all).map(|(number, entry)| Entry(number, entry))
     }
 
     /// The relations that an expression is of.
     pub fn relations_in(self, expression: Expr) -> Relations {
         // SAFETY: an expression of the query.
         Relations(unsafe { pg_sys::pull_varnos(self.as_ptr(), expression.as_ptr()) })
+    }
+
+    /// The entry of the only relation in an expression.
+    pub fn only_entry(self, expression: Expr) -> Option<Entry> {
+        self.entry(self.relations_in(expression).only()?)
     }
 
     /// An expression with its constant parts computed.
@@ -136,12 +143,6 @@ impl Root {
 }
 
 impl Relations {
-    /// # Safety
-    /// The invariant of [`Handle`] holds for the set, or it is null.
-    pub unsafe fn new(set: *mut pg_sys::Bitmapset) -> Relations {
-        Relations(set)
-    }
-
     pub fn contains(self, number: i32) -> bool {
         // SAFETY: a set that PostgreSQL made, or null.
         unsafe { pg_sys::bms_is_member(number, self.0) }
@@ -161,6 +162,16 @@ impl Relations {
 }
 
 impl Entry {
+    /// Its range table index.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
+    /// A copy of its fields.
+    pub fn read(self) -> pg_sys::RangeTblEntry {
+        self.1.read()
+    }
+
     /// The table, unless the entry is of something else. The query has locked it.
     pub fn table(self) -> Option<pg_sys::Oid> {
         let entry = self.read();
@@ -189,10 +200,13 @@ impl Member {
 
     /// The member's own expression for a column of a UNION ALL.
     pub fn translated(self, expression: Expr) -> Option<Expr> {
-        let column = expression.column().filter(|column| column.relation == self.parent())?;
+        let column = expression.column()?;
+        if i64::from(column.varno) != i64::from(self.parent()) {
+            return None;
+        }
         // SAFETY: the list has an expression for each column of the union, or null.
         let translated = unsafe { Exprs::new(self.read().translated_vars) };
-        translated.get(usize::try_from(column.attribute - 1).ok()?)
+        translated.get(usize::try_from(column.varattno - 1).ok()?)
     }
 
     /// An expression of the parent as one of the child.

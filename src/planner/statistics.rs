@@ -7,9 +7,7 @@
 
 use pgrx::pg_sys;
 
-use super::expr::Expr;
 use super::measures::Objects;
-use super::root::Root;
 use super::variable::{Slot, Variable};
 use crate::types::layout::{Layout, Value};
 use crate::types::{Code, Width};
@@ -191,8 +189,11 @@ pub unsafe fn number_of_values(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
 ) -> f64 {
-    // SAFETY: the planner's state, and an expression of its query.
-    let (root, expression) = unsafe { (Root::new(root), Expr::new(expression)) };
-    let (Some(root), Some(expression)) = (root, expression) else { return 1.0 };
-    Variable::of(root, expression).distinct().0.max(1.0)
+    // SAFETY: an expression of the planner's query. The structure is filled in.
+    let variable = unsafe {
+        let mut examined = std::mem::zeroed();
+        pg_sys::examine_variable(root, expression, 0, &mut examined);
+        Variable::new(examined)
+    };
+    variable.distinct().0.max(1.0)
 }

@@ -5,7 +5,7 @@ use pgrx::{PgList, PgRelation, pg_sys};
 use super::expr::{Expr, Exprs};
 use super::indexed_columns::SearchedColumn;
 use super::measures::access_method;
-use super::root::{Entry, Root};
+use super::root::Entry;
 use crate::catalog::cache::{self, Row};
 use crate::catalog::inheritance::is_partitioned;
 use crate::storage::IndexRel;
@@ -18,19 +18,13 @@ pub struct TableIndex {
     pub searched: SearchedColumn,
 }
 
-/// The only relation of the query in an expression: its range table index and its entry.
-pub fn relation_of(root: Root, expression: Expr) -> Option<(i32, Entry)> {
-    let number = root.relations_in(expression).only()?;
-    Some((number, root.entry(number)?))
-}
-
 /// The simhash indexes of an entry's own table.
-pub fn indexes_of(number: i32, entry: Entry) -> impl Iterator<Item = TableIndex> {
+pub fn indexes_of(entry: Entry) -> impl Iterator<Item = TableIndex> {
     // SAFETY: the query has locked the table.
     let table = entry.table().map(|table| unsafe { PgRelation::open(table) });
     let indexes = table.map_or_else(Vec::new, |table| simhash_indexes(&table));
     indexes.into_iter().filter_map(move |oid| {
-        SearchedColumn::of(oid).map(|searched| TableIndex { oid, number, searched })
+        SearchedColumn::of(oid).map(|searched| TableIndex { oid, number: entry.number(), searched })
     })
 }
 
@@ -40,14 +34,12 @@ pub fn simhash_indexes(table: &PgRelation) -> Vec<pg_sys::Oid> {
     // SAFETY: the table is open, and the list is a copy.
     let indexes =
         unsafe { PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr())) };
-    let is_ours = |&index: &pg_sys::Oid| relation_access_method(index) == Some(access_method);
-    indexes.iter_oid().filter(is_ours).collect()
-}
-
-fn relation_access_method(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    let cache = pg_sys::SysCacheIdentifier::RELOID;
+    let is_ours = |row: &Row<pg_sys::FormData_pg_class>| row.relam == access_method;
     // SAFETY: a catalogue look-up in a transaction, by OID.
-    unsafe { cache::row(cache, relation, |row: &Row<pg_sys::FormData_pg_class>| row.relam) }
+    let is_ours = |&index: &pg_sys::Oid| unsafe {
+        cache::row(pg_sys::SysCacheIdentifier::RELOID, index, is_ours) == Some(true)
+    };
+    indexes.iter_oid().filter(is_ours).collect()
 }
 
 /// What `read` finds in an index, which is open meanwhile.
@@ -55,7 +47,7 @@ fn relation_access_method(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// # Safety
 /// The index is of this access method and has pages. The caller has locked it, or has locked its
 /// table and asks for a lock. The result does not keep the index.
-pub unsafe fn read_index<T>(index: pg_sys::Oid, lock: u32, read: impl FnOnce(IndexRel) -> T) -> T {
+pub unsafe fn with_index<T>(index: pg_sys::Oid, lock: u32, read: impl FnOnce(IndexRel) -> T) -> T {
     // SAFETY: the index is locked, and open until the end.
     unsafe {
         let rel = PgRelation::with_lock(index, lock as pg_sys::LOCKMODE);
@@ -84,17 +76,13 @@ impl TableIndex {
         Some(expression)
     }
 
-    /// Whether it searches this expression of its table, which is no domain's.
+    /// Whether it searches this expression of its table, which comes without a domain's cast.
     pub fn is_on(&self, expression: Expr) -> bool {
         if self.searched.attribute != 0 {
             let column = expression.column();
-            return column.is_some_and(|column| column.attribute == self.searched.attribute);
+            return column.is_some_and(|column| column.varattno == self.searched.attribute);
         }
         self.expression().is_some_and(|indexed| indexed.without_domain().equals(expression))
-    }
-
-    pub fn is_partitioned(&self) -> bool {
-        is_partitioned(self.oid)
     }
 
     /// Whether it has all rows and one key column.
@@ -107,12 +95,13 @@ impl TableIndex {
         }
     }
 
-    /// What `read` finds in the open index.
+    /// What `read` finds in the open index. `None` for a partitioned index, which has no pages.
     ///
     /// # Safety
-    /// The index is no partitioned one. The result does not keep it.
-    pub unsafe fn read<T>(&self, read: impl FnOnce(IndexRel) -> T) -> T {
+    /// The result does not keep the index: it is closed then.
+    pub unsafe fn with_open<T>(&self, read: impl FnOnce(IndexRel) -> T) -> Option<T> {
         // SAFETY: the query has locked the table. `simhash_indexes` found the index.
-        unsafe { read_index(self.oid, pg_sys::AccessShareLock, read) }
+        let found = || unsafe { with_index(self.oid, pg_sys::AccessShareLock, read) };
+        (!is_partitioned(self.oid)).then(found)
     }
 }

@@ -6,7 +6,6 @@ use pgrx::pg_sys;
 
 use super::expr::Expr;
 use super::rel::Rel;
-use super::root::Root;
 
 /// An operand as the planner has examined it. Dropping it releases its statistics.
 pub struct Variable(pg_sys::VariableStatData);
@@ -23,16 +22,6 @@ impl Variable {
     /// The planner filled the structure in, and nothing else releases its statistics.
     pub unsafe fn new(examined: pg_sys::VariableStatData) -> Variable {
         Variable(examined)
-    }
-
-    /// An expression of the query.
-    pub fn of(root: Root, expression: Expr) -> Variable {
-        // SAFETY: an expression of the planner's query. The structure is filled in.
-        unsafe {
-            let mut examined = std::mem::zeroed();
-            pg_sys::examine_variable(root.as_ptr(), expression.as_ptr(), 0, &mut examined);
-            Variable::new(examined)
-        }
     }
 
     pub fn rel(&self) -> Option<Rel> {

@@ -16,9 +16,9 @@ use super::rows::{beside, made};
 use crate::catalog::inheritance::all_inheritors;
 use crate::planner::expr::Expr;
 use crate::planner::measures::{Objects, may_execute_all};
-use crate::planner::nodes::{Rewritten, operator_clause};
+use crate::planner::nodes::{Rewritten, operation};
 use crate::planner::root::{Entry, Root};
-use crate::planner::table::{TableIndex, indexes_of, relation_of};
+use crate::planner::table::{TableIndex, indexes_of};
 use crate::types::ConfigText;
 
 /// The clause that an index on a near_text serves in place of a call. If an index on the other text
@@ -56,7 +56,8 @@ pub fn rewritten(
     }
     let operands = Operands { near, call, asked: &asked_of, is_beside }.of(found)?;
     // SAFETY: both operands are near_texts.
-    let clause = unsafe { operator_clause(near.on_values, operands, pg_sys::InvalidOid) };
+    let clause =
+        unsafe { operation(near.on_values, pg_sys::BOOLOID, operands, pg_sys::InvalidOid) };
     Some(if is_beside { Rewritten::Beside(clause) } else { Rewritten::Instead(clause) })
 }
 
@@ -152,8 +153,8 @@ impl Operands<'_> {
 
 /// The best index for a text of a call.
 fn look(root: Root, text: Expr, near: &NearObjects, asked_of: &Asked<'_>) -> Found {
-    let Some((number, entry)) = relation_of(root, text) else { return Found::Nothing };
-    let all = indexes_of(number, entry).map(|index| {
+    let Some(entry) = root.only_entry(text) else { return Found::Nothing };
+    let all = indexes_of(entry).map(|index| {
         let found = serves(&index, text, near, asked_of);
         let rank = match found {
             Found::Nothing => 0,
@@ -181,9 +182,9 @@ fn serves(index: &TableIndex, text: Expr, near: &NearObjects, asked_of: &Asked<'
 /// Whether an index on the text itself was made for what is asked for. A partitioned index has no
 /// recipe.
 fn is_recipe_fit(index: &TableIndex, asked_of: &Asked<'_>) -> bool {
-    // SAFETY: the index is no partitioned one, and the recipe does not keep it.
-    let recipe = || unsafe { index.read(Recipe::of) };
-    index.is_partitioned() || recipe().is_some_and(|recipe| recipe.serves(asked_of))
+    // SAFETY: the recipe does not keep the index.
+    let recipe = unsafe { index.with_open(Recipe::of) };
+    recipe.is_none_or(|recipe| recipe.is_some_and(|recipe| recipe.serves(asked_of)))
 }
 
 /// An indexed expression, if it is a near_text of the text that serves the call.

@@ -3,7 +3,7 @@
 use super::objects::TextCalls;
 use crate::planner::expr::Expr;
 use crate::planner::measures::Objects;
-use crate::planner::rel::Rel;
+use crate::planner::rel::{Rel, RelIndex};
 use crate::planner::selectivity::{Clause, Joined, Operands};
 use crate::planner::variable::Variable;
 use crate::storage::{self, with_key_type};
@@ -63,12 +63,12 @@ fn text_of(calls: &TextCalls, operand: Expr) -> Expr {
 /// The mean number of rows that share a kept hash with a row, from an index of the relation on the
 /// text.
 fn run_of(calls: &TextCalls, rel: Rel, text: Expr) -> Option<f64> {
-    let mut indexes = rel.own_indexes();
+    let mut indexes = rel.indexes().filter_map(RelIndex::own);
     let index = indexes.find(|index| calls.is_of_texts(index.family()) && index.is_on(text))?;
     let run = |opened| {
         let family = storage::meta(opened).family();
         with_key_type!(family, K => storage::open::<K>(opened).expected_run())
     };
     // SAFETY: the result is a number.
-    Some(unsafe { index.read(run) })
+    Some(unsafe { index.with_open(run) })
 }

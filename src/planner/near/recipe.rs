@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 
 use super::objects::{Least, TextCalls};
 use crate::planner::expr::{Constant, Expr};
-use crate::planner::nodes::{call, operator_clause};
+use crate::planner::nodes::{call, operation};
 use crate::planner::root::Root;
 use crate::storage::{self, IndexRel};
 use crate::types::ConfigText;
@@ -112,7 +112,7 @@ impl Call {
     pub fn condition(&self, root: Root, indexed: usize) -> Expr {
         let operands = [self.texts[indexed], root.folded(self.value(1 - indexed))];
         // SAFETY: the operator is of a text and such a value.
-        unsafe { operator_clause(self.of.on_text, operands, self.collation) }
+        unsafe { operation(self.of.on_text, pg_sys::BOOLOID, operands, self.collation) }
     }
 }
 

@@ -12,10 +12,10 @@ use super::objects::NearObjects;
 use super::sample::{self, Others};
 use crate::catalog::Schema;
 use crate::catalog::cache::valid;
-use crate::planner::expr::{Column, Constant, Expr};
+use crate::planner::expr::{Constant, Expr};
 use crate::planner::index::index_quals;
 use crate::planner::measures::Objects;
-use crate::planner::rel::{OwnIndex, Rel};
+use crate::planner::rel::{OwnIndex, Rel, RelIndex};
 use crate::planner::root::Root;
 use crate::planner::selectivity::{Clause, Joined, Operands};
 use crate::planner::variable::{Statistics, Variable};
@@ -74,11 +74,9 @@ impl Near {
     fn of_operands(clause: &Clause) -> Option<Near> {
         let near = Objects::get().near()?;
         let operands: [Expr; 2] = clause.arguments.first()?;
-        let operands =
-            operands.map(|operand| Operand::of(&near, clause.root, unmarked(&near, operand)));
-        let known = operands.iter().filter_map(|operand| operand.similarity);
-        let similarity = known.reduce(f64::max);
-        Some(Near { near, texts: operands.map(|operand| operand.text), similarity })
+        let operands = operands.map(|operand| asked(&near, clause.root, unmarked(&near, operand)));
+        let similarity = operands.iter().filter_map(|(_, similarity)| *similarity).reduce(f64::max);
+        Some(Near { near, texts: operands.map(|(text, _)| text), similarity })
     }
 
     /// The share of a relation's rows, or of pairs of two relations' rows, that the clause keeps.
@@ -131,19 +129,19 @@ impl Near {
         let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
         let others = |rel| others_in(&self.near, rel, variable.statistics(), similarity);
         // SAFETY: the result is numbers.
-        unsafe { index.read(others) }
+        unsafe { index.with_open(others) }
     }
 
     /// An index of the relation on the text, or on near_text of it. One without a predicate is
     /// preferred, then one with few key columns.
     fn index(&self, rel: Rel, text: Expr) -> Option<OwnIndex> {
-        let found = rel.own_indexes().filter(|index| {
+        let found = rel.indexes().filter_map(RelIndex::own).filter(|index| {
             if self.near.is_of_texts(index.family()) {
                 return index.is_on(text);
             }
             self.near.is_of_values(index.family()) && self.is_value_of(*index, text)
         });
-        found.min_by_key(|index| (index.is_partial(), index.key_columns()))
+        found.min_by_key(|index| (index.is_partial(), index.last()))
     }
 
     /// Whether the last column of an index is near_text of this text.
@@ -275,23 +273,16 @@ fn are_different_rows(root: Root, a: Option<Rel>, b: Option<Rel>) -> bool {
     a.joins_with(b) > 1
 }
 
-/// An operand of `~=`: its text, or a value that has it, and its similarity if that is known.
-struct Operand {
-    text: Expr,
-    similarity: Option<f64>,
-}
-
-impl Operand {
-    fn of(near: &NearObjects, root: Root, operand: Expr) -> Operand {
-        if let Some([text, asked, _]) = made(near, operand) {
-            return Operand { text, similarity: similarity(root, asked) };
-        }
-        let is_value = operand.type_oid() == near.value;
-        let value = operand.constant().filter(|_| is_value);
-        // SAFETY: the constant is a near_text.
-        let value = value.map(|value| unsafe { NearText::decode(value.datum()) });
-        Operand { text: operand, similarity: value.map(|value| value.similarity) }
+/// The text of an operand of `~=`, or a value that has it, and its similarity if that is known.
+fn asked(near: &NearObjects, root: Root, operand: Expr) -> (Expr, Option<f64>) {
+    if let Some([text, asked, _]) = made(near, operand) {
+        return (text, similarity(root, asked));
     }
+    let is_value = operand.type_oid() == near.value;
+    let value = operand.constant().filter(|_| is_value);
+    // SAFETY: the constant is a near_text.
+    let value = value.map(|value| unsafe { NearText::decode(value.datum()) });
+    (operand, value.map(|value| value.similarity))
 }
 
 /// Whether a type is near_text.
@@ -354,13 +345,14 @@ pub fn work(root: Root, node: Expr) -> Option<f64> {
 
 /// The mean width of a column, from its statistics.
 fn column_width(root: Root, expression: Expr) -> Option<f64> {
-    let Column { relation, attribute, levels } = expression.column()?;
-    if levels > 0 || attribute <= 0 {
+    let var = expression.column()?;
+    if var.varlevelsup > 0 || var.varattno <= 0 {
         return None;
     }
-    let table = root.range_table().nth(usize::try_from(relation - 1).ok()?)?.table()?;
+    let number = i64::from(var.varno);
+    let table = root.range_table().find(|entry| i64::from(entry.number()) == number)?.table()?;
     // SAFETY: a catalogue look-up in a transaction.
-    let width = unsafe { pg_sys::get_attavgwidth(table, attribute) };
+    let width = unsafe { pg_sys::get_attavgwidth(table, var.varattno) };
     (width > 0).then(|| f64::from(width))
 }
 

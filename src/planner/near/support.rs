@@ -53,7 +53,7 @@ fn index_condition(asked: IndexCondition<'_>) -> Option<Expr> {
         return None;
     }
     // SAFETY: the recipe does not keep the index.
-    let recipe = unsafe { index.read(Recipe::of) }?;
+    let recipe = unsafe { index.with_open(Recipe::of) }?;
     if !recipe.serves(&asked_of)
         || !may_execute_all(asked.root, &[calls.function, calls.make, calls.operates()])
     {
