@@ -50,8 +50,8 @@ fn answered(answer: Option<*mut pg_sys::Node>) -> Internal {
     Internal::from(Some(pg_sys::Datum::from(answer.unwrap_or(std::ptr::null_mut()))))
 }
 
-/// The selectivity of an operator's clause, which restricts a relation or joins relations. `None` if
-/// the planner passes no state.
+/// The selectivity of an operator's clause, which restricts a relation or joins relations. `None`
+/// if the planner passes no state.
 fn estimated(
     selectivity: impl FnOnce(&Clause) -> f64,
     [root, arguments]: [Internal; 2],

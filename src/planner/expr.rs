@@ -200,12 +200,10 @@ impl Expr {
     /// The expression under a change of type from a domain to its base type. PostgreSQL ignores it
     /// as well when it matches clauses with indexes.
     pub fn without_domain(self) -> Expr {
+        let Some((under, base)) = self.relabelled() else { return self };
         // SAFETY: a catalogue look-up in a transaction, by an expression's type.
-        let is_base = |under: Expr, base| unsafe { pg_sys::getBaseType(under.type_oid()) } == base;
-        match self.relabelled() {
-            Some((under, base)) if is_base(under, base) => under,
-            _ => self,
-        }
+        let is_base = unsafe { pg_sys::getBaseType(under.type_oid()) } == base;
+        if is_base { under } else { self }
     }
 }
 

@@ -119,7 +119,7 @@ impl Objects {
 
     /// The objects for calls of this function, if it is one of two texts.
     pub fn text_calls(&self, function: pg_sys::Oid) -> Option<TextCalls> {
-        let near = self.near.map(|near| near.calls());
+        let near = self.near.map(|near| near.calls);
         [near, self.passages].into_iter().flatten().find(|calls| calls.function == function)
     }
 

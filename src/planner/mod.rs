@@ -15,6 +15,9 @@
 //! both sides could serve a clause, [`support`] returns the condition for either. [`selectivity`]
 //! gives the estimates, from the column's statistics ([`statistics`]). [`near`] does the same for
 //! texts.
+//!
+//! What PostgreSQL passes is read through handles: [`expr`], [`root`], [`rel`], [`variable`] and
+//! [`request`]. They are valid while a hook or a support function runs.
 
 mod balls;
 mod changes;

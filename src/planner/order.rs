@@ -14,7 +14,7 @@ pub fn by_operators(root: Root) {
     let Some(first) = first_of_order(root) else { return };
     // SAFETY: the planner's list of TargetEntries. The operator has the type of the distance.
     unsafe {
-        for target in members::<pg_sys::TargetEntry>((*root.as_ptr()).processed_tlist) {
+        for target in members::<pg_sys::TargetEntry>(root.read().processed_tlist) {
             let target = target.as_ptr();
             if (*target).ressortgroupref == first {
                 let expression = Expr::new((*target).expr.cast());
@@ -30,7 +30,7 @@ pub fn by_operators(root: Root) {
 fn first_of_order(root: Root) -> Option<pg_sys::Index> {
     // SAFETY: the planner's state has its query, whose order is a list of SortGroupClauses.
     unsafe {
-        let parse = &*(*root.as_ptr()).parse;
+        let parse = &*root.read().parse;
         if !parse.groupClause.is_null()
             || !parse.distinctClause.is_null()
             || !parse.setOperations.is_null()

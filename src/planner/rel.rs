@@ -1,4 +1,4 @@
-//! The relations that the planner has looked up, and their indexes, as handles that are read safely.
+//! The relations that the planner has looked up, and their indexes, as handles.
 
 use pgrx::pg_sys;
 
@@ -42,6 +42,12 @@ impl Rel {
 }
 
 impl RelIndex {
+    /// The range table index of its table.
+    pub fn table(self) -> i32 {
+        // SAFETY: an index has its relation.
+        unsafe { (*self.read().rel).relid as i32 }
+    }
+
     /// The predicate of a partial index: clauses, implicitly ANDed.
     pub fn predicate(self) -> Exprs {
         // SAFETY: a list of expressions, or NIL.

@@ -24,8 +24,6 @@ pub struct IndexCondition<'r> {
     /// The number of the call's argument that the index is on.
     pub argument: usize,
     pub index: RelIndex,
-    /// The range table index of the index's table.
-    table: i32,
     /// The number of the index's key column, and its operator family.
     pub column: usize,
     pub family: pg_sys::Oid,
@@ -90,20 +88,19 @@ impl<'r> Request<'r> {
 impl<'r> IndexCondition<'r> {
     unsafe fn of(asked: &'r mut pg_sys::SupportRequestIndexCondition) -> Option<Self> {
         // SAFETY: the planner filled the request in.
-        let (root, call) = unsafe { (Root::new(asked.root)?, Expr::new(asked.node)?) };
-        // SAFETY: as above, and an index has its relation.
-        let (index, table) =
-            unsafe { (RelIndex::new(asked.index)?, (*(*asked.index).rel).relid as i32) };
+        let (root, call, index) = unsafe {
+            (Root::new(asked.root)?, Expr::new(asked.node)?, RelIndex::new(asked.index)?)
+        };
         let argument = usize::try_from(asked.indexarg).ok()?;
         let column = usize::try_from(asked.indexcol).ok()?;
         let (family, lossy) = (asked.opfamily, &mut asked.lossy);
-        Some(IndexCondition { root, call, argument, index, table, column, family, lossy })
+        Some(IndexCondition { root, call, argument, index, column, family, lossy })
     }
 
     /// Whether an index scan can evaluate an expression before it begins: it is neither volatile
     /// nor of the index's table.
     pub fn can_compute(&self, expression: Expr) -> bool {
         let relations = self.root.relations_in(expression);
-        !relations.contains(self.table) && !expression.is_volatile()
+        !relations.contains(self.index.table()) && !expression.is_volatile()
     }
 }

@@ -91,7 +91,7 @@ unsafe fn look_at(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) 
     }
     memory::prepare();
     // SAFETY: the planner's state has its query.
-    let jointree = unsafe { (*(*root.as_ptr()).parse).jointree };
+    let jointree = unsafe { (*root.read().parse).jointree };
     if jointree.is_null() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The planner's state for a query and its range table, as handles that are read safely.
+//! The planner's state for a query, and its range table, as handles.
 
 use std::ptr::NonNull;
 

@@ -30,7 +30,7 @@ pub fn rewritten(
     translate: impl Fn(Expr) -> Option<Expr>,
 ) -> Option<Rewritten> {
     let near = Objects::get().near()?;
-    let call = Call::of(near.calls(), clause)?;
+    let call = Call::of(near.calls, clause)?;
     let asked_of = call.asked()?;
     asked_of.least?;
     let found = call.texts().map(|text| {
@@ -50,7 +50,7 @@ pub fn rewritten(
     let compares = unsafe { pg_sys::get_opcode(near.on_values) };
     if is_sent_away(root, clause)
         || clause.is_volatile()
-        || !may_execute_all(root, &[near.near_duplicate, near.make, compares])
+        || !may_execute_all(root, &[near.calls.function, near.calls.make, compares])
     {
         return None;
     }
@@ -170,7 +170,7 @@ fn look(root: Root, text: Expr, near: &NearObjects, asked_of: &Asked<'_>) -> Fou
 /// The way in which an index of a table serves a text of a call.
 fn serves(index: &TableIndex, text: Expr, near: &NearObjects, asked_of: &Asked<'_>) -> Found {
     let (family, text) = (index.searched.family(), text.without_domain());
-    if near.is_of_texts(family) {
+    if near.calls.is_of_texts(family) {
         let serves = index.is_on(text) && is_recipe_fit(index, asked_of);
         return if serves { Found::Text } else { Found::Nothing };
     }

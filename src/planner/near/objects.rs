@@ -33,11 +33,29 @@ pub enum Least {
 impl TextCalls {
     /// The objects of `shares_passage`. `None` if one is missing.
     pub fn of_passages(extension: Extension) -> Option<Self> {
-        let least = Least::Words;
-        let (function, [make, value]) =
-            look_up(extension, least, [c"shares_passage", c"text_passage"])?;
-        let on_text = extension.operator(c"&&", pg_sys::TEXTOID, value)?;
-        Some(TextCalls { least, function, make, value, on_text })
+        Self::look_up(extension, Least::Words, [c"shares_passage", c"text_passage", c"&&"])
+    }
+
+    /// The objects of a function, by its name and those of the function that makes values and of
+    /// the operator between text and value.
+    fn look_up(
+        extension: Extension,
+        least: Least,
+        [function, make, operator]: [&CStr; 3],
+    ) -> Option<Self> {
+        let (text, limit) = (pg_sys::TEXTOID, least.type_oid());
+        let (calls, makers) = (extension.functions(function), extension.functions(make));
+        let (function, config) = calls.iter().find_map(|call| {
+            let &[_, _, _, config] = call.arguments.as_slice() else { return None };
+            let is_ours = is_symbol(call, function.to_bytes())
+                && call.is([text, text, limit, config], pg_sys::BOOLOID);
+            is_ours.then_some((call.oid, config))
+        })?;
+        let made = makers.iter().find(|maker| {
+            is_symbol(maker, make.to_bytes()) && maker.arguments == [text, limit, config]
+        })?;
+        let on_text = extension.operator(operator, text, made.result)?;
+        Some(TextCalls { least, function, make: made.oid, value: made.result, on_text })
     }
 
     /// The function of the operator between text and value.
@@ -61,37 +79,11 @@ impl Least {
     }
 }
 
-/// A function, the function that makes values for its operator, and the type of these values.
-fn look_up(
-    extension: Extension,
-    least: Least,
-    [function, make]: [&CStr; 2],
-) -> Option<(pg_sys::Oid, [pg_sys::Oid; 2])> {
-    let (text, least) = (pg_sys::TEXTOID, least.type_oid());
-    let (calls, makers) = (extension.functions(function), extension.functions(make));
-    let (call, config) = calls.iter().find_map(|call| {
-        let &[_, _, _, config] = call.arguments.as_slice() else { return None };
-        let is_ours = is_symbol(call, function.to_bytes())
-            && call.is([text, text, least, config], pg_sys::BOOLOID);
-        is_ours.then_some((call.oid, config))
-    })?;
-    let make = makers.iter().find(|maker| {
-        is_symbol(maker, make.to_bytes()) && maker.arguments == [text, least, config]
-    })?;
-    Some((call, [make.oid, make.result]))
-}
-
-/// `near_duplicate`, and the objects of its rewritten calls.
+/// The objects of `near_duplicate`, and of its rewritten calls.
 #[derive(Clone, Copy, Debug)]
 pub struct NearObjects {
-    /// `near_duplicate(text, text, double precision, simhash_config) -> boolean`.
-    pub near_duplicate: pg_sys::Oid,
-    /// `near_text(text, double precision, simhash_config) -> near_text`.
-    pub make: pg_sys::Oid,
-    /// The type near_text.
-    pub value: pg_sys::Oid,
-    /// `text ~= near_text`.
-    pub on_text: pg_sys::Oid,
+    /// Those for calls that an index on the text itself serves.
+    pub calls: TextCalls,
     /// `near_text ~= near_text`.
     pub on_values: pg_sys::Oid,
 }
@@ -99,26 +91,10 @@ pub struct NearObjects {
 impl NearObjects {
     /// `None` if an object is missing.
     pub fn look_up(extension: Extension) -> Option<Self> {
-        let names = [c"near_duplicate", c"near_text"];
-        let (near_duplicate, [make, value]) = look_up(extension, Least::Similarity, names)?;
-        Some(NearObjects {
-            near_duplicate,
-            make,
-            value,
-            on_text: extension.operator(c"~=", pg_sys::TEXTOID, value)?,
-            on_values: extension.operator(c"~=", value, value)?,
-        })
-    }
-
-    /// The objects for calls that an index on the text itself serves.
-    pub fn calls(&self) -> TextCalls {
-        let &NearObjects { near_duplicate: function, make, value, on_text, .. } = self;
-        TextCalls { least: Least::Similarity, function, make, value, on_text }
-    }
-
-    /// Whether an operator family serves `text ~= near_text`.
-    pub fn is_of_texts(&self, family: pg_sys::Oid) -> bool {
-        is_near(self.on_text, family)
+        let names = [c"near_duplicate", c"near_text", c"~="];
+        let calls = TextCalls::look_up(extension, Least::Similarity, names)?;
+        let on_values = extension.operator(c"~=", calls.value, calls.value)?;
+        Some(NearObjects { calls, on_values })
     }
 
     /// Whether an operator family serves `near_text ~= near_text`.

@@ -136,7 +136,7 @@ impl Near {
     /// preferred, then one with few key columns.
     fn index(&self, rel: Rel, text: Expr) -> Option<OwnIndex> {
         let found = rel.indexes().filter_map(RelIndex::own).filter(|index| {
-            if self.near.is_of_texts(index.family()) {
+            if self.near.calls.is_of_texts(index.family()) {
                 return index.is_on(text);
             }
             self.near.is_of_values(index.family()) && self.is_value_of(*index, text)
@@ -176,7 +176,7 @@ pub fn others_in(
         let run = with_key_type!(meta.family(), K => storage::open::<K>(index).expected_run());
         let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
         let expected = Others { mean, any: mean.min(MOST) };
-        let schema = Schema::of_function(near.near_duplicate);
+        let schema = Schema::of_function(near.calls.function);
         let found = sample::found(index, statistics, schema);
         found.map_or(expected, |found| found.others(similarity, expected))
     })
@@ -200,7 +200,7 @@ pub unsafe fn beside(near: &NearObjects, value: Expr) -> Expr {
     let (value, none) = (value.as_ptr().cast(), pg_sys::InvalidOid);
     let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
     // SAFETY: makeRelabelType only builds the node, and `value` has the type already.
-    unsafe { Expr::made(pg_sys::makeRelabelType(value, near.value, -1, none, form)) }
+    unsafe { Expr::made(pg_sys::makeRelabelType(value, near.calls.value, -1, none, form)) }
 }
 
 /// The selectivity of the marked clauses of an index path. PostgreSQL takes it for 1.
@@ -232,7 +232,7 @@ fn is_beside(clause: &Clause) -> bool {
 /// The operand under the mark of [`beside`].
 fn marked(near: &NearObjects, operand: Expr) -> Option<Expr> {
     let (under, to) = operand.relabelled()?;
-    (to == near.value && under.type_oid() == near.value).then_some(under)
+    (to == near.calls.value && under.type_oid() == near.calls.value).then_some(under)
 }
 
 /// An operand without the mark of [`beside`].
@@ -278,7 +278,7 @@ fn asked(near: &NearObjects, root: Root, operand: Expr) -> (Expr, Option<f64>) {
     if let Some([text, asked, _]) = made(near, operand) {
         return (text, similarity(root, asked));
     }
-    let is_value = operand.type_oid() == near.value;
+    let is_value = operand.type_oid() == near.calls.value;
     let value = operand.constant().filter(|_| is_value);
     // SAFETY: the constant is a near_text.
     let value = value.map(|value| unsafe { NearText::decode(value.datum()) });
@@ -287,7 +287,7 @@ fn asked(near: &NearObjects, root: Root, operand: Expr) -> (Expr, Option<f64>) {
 
 /// Whether a type is near_text.
 pub fn is_near_text(type_oid: pg_sys::Oid) -> bool {
-    Objects::get().near().is_some_and(|near| near.value == type_oid)
+    Objects::get().near().is_some_and(|near| near.calls.value == type_oid)
 }
 
 /// As [`made`], of the extension that is installed.
@@ -302,7 +302,7 @@ pub unsafe fn near_text_call(node: *mut pg_sys::Node) -> Option<[*mut pg_sys::No
 
 /// The text, the similarity and the configuration of a call of near_text.
 pub fn made(near: &NearObjects, node: Expr) -> Option<[Expr; 3]> {
-    node.arguments_of(near.make)?.first()
+    node.arguments_of(near.calls.make)?.first()
 }
 
 /// The expression under a change of type that leaves its bits alone.
