@@ -108,11 +108,15 @@ impl Root {
         all.into_iter().filter(move |member| member.parent() == parent)
     }
 
-    /// The entries of the query's range table, in order.
-    pub fn range_table(self) -> impl Iterator<Item = Entry> {
-        // SAFETY: the query's range table has an entry in each place.
-        let all = unsafe { members((*self.read().parse).rtable) };
-        (1..).zip(all).map(|(number, entry)| Entry(number, entry))
+    /// An entry of the query's own range table, which exists before the planner's arrays.
+    pub fn in_range_table(self, number: i32) -> Option<Entry> {
+        let place = usize::try_from(number - 1).ok()?;
+        // SAFETY: the query's range table is a list of RangeTblEntries.
+        let entry = unsafe {
+            let entries = PgList::<pg_sys::RangeTblEntry>::from_pg((*self.read().parse).rtable);
+            Handle::new(entries.get_ptr(place)?)?
+        };
+        Some(Entry(number, entry))
     }
 
     /// The relations that an expression is of.

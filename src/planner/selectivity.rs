@@ -119,17 +119,16 @@ impl Clause {
             // is true, and released by PostgreSQL if not.
             return unsafe {
                 let mut one = std::mem::zeroed();
-                pg_sys::get_restriction_variable(
+                let found = pg_sys::get_restriction_variable(
                     root,
                     arguments,
                     self.relation,
                     &mut one,
                     &mut other,
                     &mut on_left,
-                )
-                .then(|| Variable::new(one))
-                .zip(Expr::new(other))
-                .map(|(one, other)| Operands::One(one, other))
+                );
+                let one = found.then(|| Variable::new(one))?;
+                Some(Operands::One(one, Expr::new(other)?))
             };
         };
         let (join, mut is_reversed) = (join.as_ptr(), false);

@@ -349,8 +349,7 @@ fn column_width(root: Root, expression: Expr) -> Option<f64> {
     if var.varlevelsup > 0 || var.varattno <= 0 {
         return None;
     }
-    let number = i64::from(var.varno);
-    let table = root.range_table().find(|entry| i64::from(entry.number()) == number)?.table()?;
+    let table = root.in_range_table(i64::from(var.varno) as i32)?.table()?;
     // SAFETY: a catalogue look-up in a transaction.
     let width = unsafe { pg_sys::get_attavgwidth(table, var.varattno) };
     (width > 0).then(|| f64::from(width))
