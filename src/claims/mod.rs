@@ -82,7 +82,7 @@ impl Value {
 
     /// # Safety
     /// `datum` has the representation of text and is not NULL.
-    pub unsafe fn of_text(datum: pg_sys::Datum) -> Self {
+    unsafe fn of_text(datum: pg_sys::Datum) -> Self {
         // SAFETY: `datum` has a varlena header.
         Value::Text(unsafe { with_packed_bytes(datum, |bytes| hash_of(bytes)) })
     }

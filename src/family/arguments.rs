@@ -11,12 +11,12 @@ use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 use super::column::{Column, Equality, Generated, Named};
 use super::given::Given;
 use super::serving::Similar;
+use super::value::Value;
 use crate::catalog::Schema;
 use crate::catalog::relations::indexes;
 use crate::types::Width;
 use crate::types::hash::hash_of;
 use crate::types::text::server_to_utf8;
-use crate::types::varlena::with_packed_bytes;
 
 /// The most columns that a scope may have.
 const MAX_SCOPE: usize = 8;
@@ -44,19 +44,11 @@ impl By {
 
     /// What a value of the searched column is searched by: a fingerprint, at the most significant
     /// end, or a hash of a text. Rows with the same result are near the same rows.
-    ///
-    /// # Safety
-    /// The datum is a value of that column.
-    pub unsafe fn what(&self, value: pg_sys::Datum) -> B256 {
-        // SAFETY: the datum is a value of the searched column, so a fingerprint of that width or a
-        // text.
-        unsafe {
-            match self {
-                By::Distance { width, .. } => width.code(value).leading(),
-                By::Similarity(_) => with_packed_bytes(value, |bytes| {
-                    B256::new([hash_of((0, bytes)), hash_of((1, bytes)), 0, 0])
-                }),
-            }
+    pub fn what(&self, value: Value<'_>) -> B256 {
+        match self {
+            By::Distance { width, .. } => value.code(*width).leading(),
+            By::Similarity(_) => value
+                .with_bytes(|bytes| B256::new([hash_of((0, bytes)), hash_of((1, bytes)), 0, 0])),
         }
     }
 }

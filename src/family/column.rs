@@ -1,14 +1,17 @@
-//! A column of a table, with what is needed to read, copy and compare its values.
+//! A column of a table, with what is needed to read and compare its values.
 
+use std::cmp::Ordering;
 use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
+use super::value::Value;
 use crate::catalog::cache;
-use crate::types::varlena::with_packed_bytes;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
+    pub table: pg_sys::Oid,
     pub number: pg_sys::AttrNumber,
     /// The declared type, which may be a domain.
     pub declared: pg_sys::Oid,
@@ -18,7 +21,7 @@ pub struct Column {
     pub collation: pg_sys::Oid,
     pub generated: Generated,
     is_not_null: bool,
-    length: i16,
+    pub length: i16,
     by_value: bool,
 }
 
@@ -73,17 +76,12 @@ impl Equality {
 
     /// # Safety
     /// Both are values of the index's column.
-    pub unsafe fn holds(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+    pub unsafe fn holds(&self, a: Value<'_>, b: Value<'_>) -> bool {
+        let (a, b) = (a.datum(), b.datum());
         // SAFETY: both are values of the index's column.
         let equal = unsafe { pg_sys::OidFunctionCall2Coll(self.function, self.collation, a, b) };
         equal.value() & 0xff != 0
     }
-}
-
-unsafe extern "C-unwind" {
-    // utils/datum.h, which pgrx does not bind.
-    fn datum_image_eq(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
-    fn datumCopy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
 }
 
 impl Column {
@@ -101,6 +99,7 @@ impl Column {
             let mut modifier = (*form).atttypmod;
             let base = pg_sys::getBaseTypeAndTypmod((*form).atttypid, &mut modifier);
             let column = Column {
+                table: relation,
                 number: (*form).attnum,
                 declared: (*form).atttypid,
                 base,
@@ -120,48 +119,17 @@ impl Column {
         }
     }
 
-    /// The value in a row of the column's table; `None` for NULL.
-    ///
     /// # Safety
-    /// `tuple` is a row with that descriptor, which has this column.
-    pub unsafe fn read(
-        &self,
-        tuple: pg_sys::HeapTuple,
-        descriptor: pg_sys::TupleDesc,
-    ) -> Option<pg_sys::Datum> {
-        let mut is_null = true;
-        // SAFETY: `tuple` has that descriptor, and the descriptor has this column.
-        let value = unsafe {
-            pg_sys::heap_getattr(tuple, i32::from(self.number), descriptor, &mut is_null)
-        };
-        (!is_null).then_some(value)
+    /// The datum is a value of this column's type during `'a`.
+    pub unsafe fn value<'a>(&self, datum: pg_sys::Datum) -> Value<'a> {
+        let Column { base, length, by_value, .. } = *self;
+        Value { datum, base, length, by_value, life: PhantomData }
     }
 
-    /// Whether two values have the same bytes, toasted or not. Equal values may have different
-    /// bytes, but values with the same bytes are equal.
-    ///
-    /// # Safety
-    /// Both are values of this column.
-    pub unsafe fn same(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
-        match (a, b) {
-            (None, None) => true,
-            // SAFETY: both are values of this column, with its length and passing.
-            (Some(a), Some(b)) => unsafe {
-                let (by_value, length) = (self.by_value, i32::from(self.length));
-                pg_sys::ffi::pg_guard_ffi_boundary(|| datum_image_eq(a, b, by_value, length))
-            },
-            _ => false,
-        }
-    }
-
-    /// A copy in the current memory context.
-    ///
-    /// # Safety
-    /// The datum is a value of this column.
-    pub unsafe fn copy(&self, value: pg_sys::Datum) -> pg_sys::Datum {
-        let (by_value, length) = (self.by_value, i32::from(self.length));
-        // SAFETY: the datum is a value of this column, with its length and passing.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datumCopy(value, by_value, length)) }
+    /// The datum of a value of this column's type.
+    fn own(&self, value: Value<'_>) -> pg_sys::Datum {
+        assert_eq!(value.base, self.base, "a value of the column's type");
+        value.datum
     }
 
     /// The type's entry in the type cache, which lives as long as the backend.
@@ -171,15 +139,13 @@ impl Column {
     }
 
     /// The order of two values; `Equal` for a type without an order.
-    ///
-    /// # Safety
-    /// Both are values of this column.
-    pub unsafe fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> std::cmp::Ordering {
+    pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+        let (a, b) = (self.own(a), self.own(b));
         let entry = self.cached(pg_sys::TYPECACHE_CMP_PROC_FINFO);
         // SAFETY: both are values of this column, and the function is that of its type.
         unsafe {
             if (*entry).cmp_proc == pg_sys::InvalidOid {
-                return std::cmp::Ordering::Equal;
+                return Ordering::Equal;
             }
             let order =
                 pg_sys::FunctionCall2Coll(&raw mut (*entry).cmp_proc_finfo, self.collation, a, b);
@@ -193,7 +159,7 @@ impl Column {
         unsafe { (*self.cached(pg_sys::TYPECACHE_CMP_PROC)).cmp_proc != pg_sys::InvalidOid }
     }
 
-    /// Whether equal values have the same bytes, so that [`bytes`](Self::bytes) distinguish unequal
+    /// Whether equal values have the same bytes, so that [`bytes`](Value::bytes) distinguish unequal
     /// values. B-trees ask the same support function before they deduplicate.
     pub fn equal_is_same(&self) -> bool {
         /// access/nbtree.h.
@@ -241,10 +207,8 @@ impl Column {
 
     /// Whether two values are equal, as by SQL's `=` under the column's collation. False for a type
     /// without equality.
-    ///
-    /// # Safety
-    /// Both are values of this column.
-    pub unsafe fn equal(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+    pub fn equal(&self, a: Value<'_>, b: Value<'_>) -> bool {
+        let (a, b) = (self.own(a), self.own(b));
         let entry = self.cached(pg_sys::TYPECACHE_EQ_OPR_FINFO);
         // SAFETY: both are values of this column, and the function is that of its type.
         unsafe {
@@ -258,11 +222,8 @@ impl Column {
     }
 
     /// A hash that equal values share; 0 for all values of a type without a hash function.
-    ///
-    /// # Safety
-    /// The datum is a value of this column.
-    pub unsafe fn hash(&self, value: pg_sys::Datum) -> u32 {
-        let entry = self.cached(pg_sys::TYPECACHE_HASH_PROC_FINFO);
+    pub fn hash(&self, value: Value<'_>) -> u32 {
+        let (value, entry) = (self.own(value), self.cached(pg_sys::TYPECACHE_HASH_PROC_FINFO));
         // SAFETY: the datum is a value of this column, and the function is that of its type.
         unsafe {
             if (*entry).hash_proc == pg_sys::InvalidOid {
@@ -274,43 +235,18 @@ impl Column {
     }
 
     /// Whether two values are equal, or both are NULL.
-    ///
-    /// # Safety
-    /// As [`Column::equal`].
-    pub unsafe fn is(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
+    pub fn is(&self, a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
         match (a, b) {
             (None, None) => true,
-            // SAFETY: both are values of this column.
-            (Some(a), Some(b)) => unsafe { self.equal(a, b) },
+            (Some(a), Some(b)) => self.equal(a, b),
             _ => false,
         }
     }
 
-    /// The bytes of a value. Values with the same bytes are those that [`same`](Self::same)
-    /// accepts.
-    ///
-    /// # Safety
-    /// The datum is a value of this column.
-    pub unsafe fn bytes(&self, value: pg_sys::Datum) -> Vec<u8> {
-        if self.by_value {
-            return value.value().to_le_bytes().to_vec();
-        }
-        // SAFETY: the datum is a value of this column, and the length is that of its type.
-        unsafe {
-            match usize::try_from(self.length) {
-                Ok(length) => std::slice::from_raw_parts(value.cast_mut_ptr(), length).to_vec(),
-                Err(_) if self.length == -1 => with_packed_bytes(value, <[u8]>::to_vec),
-                Err(_) => CStr::from_ptr(value.cast_mut_ptr()).to_bytes().to_vec(),
-            }
-        }
-    }
-
     /// The text form of a value, in the server's encoding, palloc'd.
-    ///
-    /// # Safety
-    /// The datum is a value of this column.
-    pub unsafe fn show<'a>(&self, value: pg_sys::Datum) -> &'a CStr {
+    pub fn show<'a>(&self, value: Value<'_>) -> &'a CStr {
         let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
+        let value = self.own(value);
         // SAFETY: the datum is a value of the type whose output function this is.
         unsafe {
             pg_sys::getTypeOutputInfo(self.declared, &mut function, &mut is_varlena);

@@ -2,7 +2,7 @@
 //! read.
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
-//! [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
+//! [`value`] (values of columns, and rows), [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
 //! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
 //! (compares texts), [`rights`] (which roles may read a key), [`lock`] (one writer at a time),
 //! [`snapshot`] (which rows are visible), [`changes`] (until when all this is current) and
@@ -20,5 +20,6 @@ pub mod scan;
 pub mod serving;
 pub mod snapshot;
 pub mod tables;
+pub mod value;
 pub mod verify;
 pub mod warnings;

@@ -4,21 +4,26 @@
 //! A scan returns every row that its snapshot sees, as a constraint does, whatever the writer may
 //! read and whatever row-level security hides.
 
+use std::marker::PhantomData;
+
 use pgrx::pg_sys;
 
-use super::column::Column;
-use super::serving::Condition;
+use super::serving::{Condition, Similar, not_before_of};
+use super::snapshot::Snapshot;
 use super::tables::Member;
+use super::value::{Row, Value};
 use crate::am::scan::pass_copies;
 use crate::compat::begin_index_scan;
-use crate::types::strategy::EQUAL;
+use crate::types::ball::Ball;
+use crate::types::datum::{Decode, Encode};
+use crate::types::{Code, NearText, Text, TextPassage, Width, strategy, tid};
 
 const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
 
-/// A consumer of rows. Each row is in the slot until the next one.
-pub type Sink<'a> = &'a mut dyn FnMut(*mut pg_sys::TupleTableSlot) -> Next;
+/// A consumer of rows.
+pub type Sink<'a> = &'a mut dyn FnMut(Row<'_>) -> Next;
 
 /// Which rows the scan has to return next.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,27 +34,62 @@ pub enum Next {
     None,
 }
 
+/// A question to the index on a searched column: an operator, and its argument. Invariant: they
+/// belong to columns whose values have that length.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    strategy: u16,
+    argument: pg_sys::Datum,
+    length: i16,
+    life: PhantomData<&'a ()>,
+}
+
+impl<'a> Asked<'a> {
+    /// For fingerprints within a distance.
+    pub fn within(width: Width, center: Code, radius: u32) -> Self {
+        let (strategy, argument) = (strategy::WITHIN, width.ball_datum(Ball { center, radius }));
+        Asked { strategy, argument, length: (width.bits() / 8) as i16, life: PhantomData }
+    }
+
+    /// For texts equal to this one.
+    pub fn equal(text: Value<'a>) -> Self {
+        let (strategy, argument) = (strategy::EQUAL, text.datum());
+        Asked { strategy, argument, length: text.length, life: PhantomData }
+    }
+
+    /// For texts near this one.
+    pub fn near(similar: &Similar, text: Value<'a>) -> Self {
+        assert_eq!(text.length, -1, "a text's length");
+        // SAFETY: a value of variable length is bytes after a header; whether they are characters
+        // is checked.
+        let text = unsafe { Text::decode(text.datum()) }.into_str();
+        let config = (*similar.config).into();
+        let argument = match similar.words {
+            Some(words) => TextPassage { words: words as u32, config, text }.encode(),
+            None => NearText { similarity: similar.similarity, config, text }.encode(),
+        };
+        Asked { strategy: strategy::NEAR, argument, length: -1, life: PhantomData }
+    }
+}
+
 /// A table, open for searching. [`close`](Self::close) closes all that was opened, in reverse
 /// order, or the transaction's abort does.
 pub struct Opened<'a> {
     pub member: &'a Member,
     pub relation: pg_sys::Relation,
-    pub slot: *mut pg_sys::TupleTableSlot,
-    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+    snapshot: &'a Snapshot,
     /// The scan of the member's index, opened by the first search and kept for the next.
     search: Option<(pg_sys::Relation, pg_sys::IndexScanDesc)>,
 }
 
 impl<'a> Opened<'a> {
-    /// Opens a table; `None` if it is gone.
-    ///
-    /// # Safety
-    /// The snapshot is valid while the result is used, and registered unless it is a dirty one. The
-    /// family's relations are locked.
-    pub unsafe fn open(member: &'a Member, snapshot: pg_sys::Snapshot) -> Option<Self> {
-        // SAFETY: the snapshot is valid, and the relation is locked if it exists.
+    /// Opens a table; `None` if it is gone. The lock lasts until the transaction ends, as those of
+    /// all relations of the family.
+    pub fn open(member: &'a Member, snapshot: &'a Snapshot) -> Option<Self> {
+        // SAFETY: the relation is locked if it exists.
         unsafe {
-            let relation = pg_sys::try_relation_open(member.table, NO_LOCK);
+            let relation = pg_sys::try_relation_open(member.table, LOCK);
             if relation.is_null() {
                 return None;
             }
@@ -58,57 +98,65 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Passes rows to `sink` that include all rows asked for in the scope, by an operator of the
-    /// searched column and its argument. They come from the member's index, or else are all rows.
-    ///
-    /// # Safety
-    /// The argument is one of the operator; the scope has values of the scope's columns.
-    pub unsafe fn near(
-        &mut self,
-        (strategy, argument): (u16, pg_sys::Datum),
-        scope: &[pg_sys::Datum],
-        sink: Sink<'_>,
-    ) {
-        let Some(serving) = &self.member.index else {
-            // SAFETY: the snapshot of `open` is still valid.
-            return unsafe { self.all(false, sink) };
+    /// Passes rows to `sink` that include all rows asked for in the scope. They come from the
+    /// member's index, or else are all rows.
+    pub fn near(&mut self, asked: Asked<'_>, scope: &[Value<'_>], sink: Sink<'_>) {
+        let Some(serving) = &self.member.index else { return self.all(false, sink) };
+        assert_eq!(asked.length, self.member.searched.length, "the searched column's values");
+        let key = |sk_attno, sk_strategy, sk_argument| pg_sys::ScanKeyData {
+            sk_attno,
+            sk_strategy,
+            sk_argument,
+            ..Default::default()
         };
-        // SAFETY: the snapshot of `open` is still valid. The access method reads only the column,
-        // the strategy, the argument and its type from a scan key. No type means the column's own.
+        let equal = |&Condition { number, place }: &Condition| {
+            assert_eq!(scope[place].base(), self.member.scope[place].base, "the scope's types");
+            key(number, strategy::EQUAL, scope[place].datum())
+        };
+        let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
+        // SAFETY: the snapshot outlives this. The access method reads only the column, the
+        // strategy, the argument and its type from a scan key. No type means the column's own.
         unsafe {
-            let count = serving.conditions.len() as i32 + 1;
-            let (relation, snapshot) = (self.relation, self.snapshot);
+            let (relation, snapshot) = (self.relation, self.snapshot.raw());
             let (index, scan) = *self.search.get_or_insert_with(|| {
                 let index = pg_sys::index_open(serving.index, LOCK);
-                (index, begin_index_scan(relation, index, snapshot, count))
+                (index, begin_index_scan(relation, index, snapshot, keys.len() as i32 + 1))
             });
-            let key = |sk_attno, sk_strategy, sk_argument| pg_sys::ScanKeyData {
-                sk_attno,
-                sk_strategy,
-                sk_argument,
-                ..Default::default()
-            };
-            let equal = |&Condition { number, place }: &Condition| key(number, EQUAL, scope[place]);
-            let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
             // The last key column is the searched one.
-            keys.push(key((*(*index).rd_index).indnkeyatts, strategy, argument));
+            keys.push(key((*(*index).rd_index).indnkeyatts, asked.strategy, asked.argument));
             self.run(scan, &mut keys, true, sink);
         }
     }
 
-    /// Passes the rows of another index to `sink` for which the scan key holds.
-    ///
-    /// # Safety
-    /// The index is a B-tree of the table, and the key is for it.
-    pub unsafe fn by_index(&self, index: pg_sys::Oid, key: pg_sys::ScanKeyData, sink: Sink<'_>) {
-        // SAFETY: the snapshot of `open` is still valid, and the key is for this index.
+    /// Passes the rows whose time is not before `start` to `sink`, from the member's B-tree on the
+    /// time, if it has one. Returns whether it has.
+    pub fn by_time(&self, start: Value<'_>, sink: Sink<'_>) -> bool {
+        let Some(index) = self.member.by_time else { return false };
+        let mut key = pg_sys::ScanKeyData::default();
+        // SAFETY: the index is a B-tree of the table whose first column is the time, with the type
+        // of `start`; the operator is one of that column.
         unsafe {
             let index = pg_sys::index_open(index, LOCK);
-            let scan = begin_index_scan(self.relation, index, self.snapshot, 1);
+            let not_before = not_before_of(*(*index).rd_opfamily, *(*index).rd_opcintype);
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTGreaterEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::get_opcode(not_before.unwrap_or(pg_sys::InvalidOid)),
+                start.datum(),
+            );
+            let scan = begin_index_scan(self.relation, index, self.snapshot.raw(), 1);
             self.run(scan, &mut [key], false, sink);
             pg_sys::index_endscan(scan);
             pg_sys::index_close(index, NO_LOCK);
         }
+        true
+    }
+
+    /// The row in the slot.
+    fn row(&self) -> Row<'_> {
+        // SAFETY: the slot is this table's, which is locked, and a scan has just filled it.
+        unsafe { Row::in_slot(self.member.table, self.slot) }
     }
 
     unsafe fn run(
@@ -124,7 +172,7 @@ impl<'a> Opened<'a> {
             pg_sys::index_rescan(scan, keys, count, std::ptr::null_mut(), 0);
             while pg_sys::index_getnext_slot(scan, FORWARD, self.slot) {
                 pgrx::check_for_interrupts!();
-                match sink(self.slot) {
+                match sink(self.row()) {
                     Next::Other if is_simhash => pass_copies(scan),
                     Next::Any | Next::Other => {}
                     Next::None => break,
@@ -135,17 +183,15 @@ impl<'a> Opened<'a> {
 
     /// Passes every row to `sink`: in the order of the file, or else from where another scan is
     /// now.
-    ///
-    /// # Safety
-    /// As [`Opened::open`].
-    pub unsafe fn all(&self, in_order: bool, sink: Sink<'_>) {
-        // SAFETY: the snapshot of `open` is still valid.
+    pub fn all(&self, in_order: bool, sink: Sink<'_>) {
+        // SAFETY: the table is open, and the snapshot outlives this.
         unsafe {
-            let (relation, snapshot, none) = (self.relation, self.snapshot, std::ptr::null_mut());
+            let (relation, snapshot) = (self.relation, self.snapshot.raw());
+            let none = std::ptr::null_mut();
             let scan = pg_sys::table_beginscan_strat(relation, snapshot, 0, none, true, !in_order);
             while pg_sys::table_scan_getnextslot(scan, FORWARD, self.slot) {
                 pgrx::check_for_interrupts!();
-                if sink(self.slot) == Next::None {
+                if sink(self.row()) == Next::None {
                     break;
                 }
             }
@@ -153,12 +199,35 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Reads the row with that TID into the slot. False if the snapshot sees none.
-    pub fn fetch(&self, mut tid: pg_sys::ItemPointerData) -> bool {
-        // SAFETY: the snapshot of `open` is still valid; no scan uses the slot between two
-        // searches.
+    /// The row with that packed TID, if the snapshot sees one.
+    pub fn fetch(&mut self, tid: u64) -> Option<Row<'_>> {
+        let (tid, snapshot) = (&mut tid::unpack(tid), self.snapshot.raw());
+        // SAFETY: the snapshot outlives this; no scan uses the slot between two searches.
+        let is_there = unsafe {
+            pg_sys::table_tuple_fetch_row_version(self.relation, tid, snapshot, self.slot)
+        };
+        is_there.then(|| self.row())
+    }
+
+    /// Locks the row with that packed TID against UPDATEs of others. Returns false if it has
+    /// changed, or is gone. Of a row that has changed, this locks the latest version, which then
+    /// stays until everything has been read again.
+    pub fn lock_row(&mut self, tid: u64) -> bool {
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: the table is open, and the slot is its own.
         unsafe {
-            pg_sys::table_tuple_fetch_row_version(self.relation, &mut tid, self.snapshot, self.slot)
+            let result = pg_sys::table_tuple_lock(
+                self.relation,
+                &mut tid::unpack(tid),
+                &raw mut pg_sys::SnapshotAnyData,
+                self.slot,
+                pg_sys::GetCurrentCommandId(true),
+                pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+                pg_sys::LockWaitPolicy::LockWaitBlock,
+                pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8,
+                &mut failure,
+            );
+            result == pg_sys::TM_Result::TM_Ok && self.row().tid() == tid
         }
     }
 
@@ -176,30 +245,10 @@ impl<'a> Opened<'a> {
 }
 
 impl Member {
-    /// Whether the row in the slot has the values of the scope.
-    ///
-    /// # Safety
-    /// The slot holds a row of the table; the scope has values of the scope's columns.
-    pub unsafe fn is_in_scope(
-        &self,
-        slot: *mut pg_sys::TupleTableSlot,
-        scope: &[pg_sys::Datum],
-    ) -> bool {
-        // SAFETY: the slot holds a row of the table, whose columns have the types of the trigger's
-        // own.
-        self.scope.iter().zip(scope).all(|(column, &sought)| unsafe {
-            value(slot, column).is_some_and(|value| column.equal(value, sought))
+    /// Whether a row of the table has the values of the scope.
+    pub fn is_in_scope(&self, row: Row<'_>, scope: &[Value<'_>]) -> bool {
+        self.scope.iter().zip(scope).all(|(column, &sought)| {
+            row.value(column).is_some_and(|value| column.equal(value, sought))
         })
     }
-}
-
-/// The value of a column in the row of a slot; `None` for NULL.
-///
-/// # Safety
-/// The slot holds a row of the column's table.
-pub unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
-    let mut is_null = true;
-    // SAFETY: the slot holds a row of the column's table.
-    let value = unsafe { pg_sys::slot_getattr(slot, i32::from(column.number), &mut is_null) };
-    (!is_null).then_some(value)
 }

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::PgSqlErrorCode;
 use simhash_core::Simhasher;
 use simhash_core::compare::similarity::{Measure, Similarity, TextSet};
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
@@ -14,13 +14,13 @@ use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, near};
 
 use super::column::{Column, Generated, Named};
 use super::given::Given;
+use super::value::Value;
 use crate::bulk::verify::Verification;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::claims::board::TextKeys;
 use crate::models::sketches::Sketches;
-use crate::types::text::{server_to_utf8, with_text};
-use crate::types::varlena::with_packed_bytes;
+use crate::types::text::server_to_utf8;
 
 /// The comparison that the arguments similarity, measure and shingle ask for, and the texts'
 /// column. `None` without a similarity. `config` is the trigger's. `check` raises an ERROR if the
@@ -101,7 +101,7 @@ pub enum Texts<'a> {
     Sets {
         similarity: Similarity,
         simhasher: &'a mut Simhasher,
-        own: pg_sys::Datum,
+        own: Value<'a>,
         /// Made at the first comparison: most rows have no near fingerprint.
         own_shingles: OnceCell<TextSet>,
     },
@@ -112,42 +112,23 @@ pub enum Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// # Safety
-    /// `own` has the representation of text, and lives as long as the result.
-    pub unsafe fn by_sets(
-        similarity: Similarity,
-        simhasher: &'a mut Simhasher,
-        own: pg_sys::Datum,
-    ) -> Self {
+    pub fn by_sets(similarity: Similarity, simhasher: &'a mut Simhasher, own: Value<'a>) -> Self {
         Texts::Sets { similarity, simhasher, own, own_shingles: OnceCell::new() }
     }
 
-    /// # Safety
-    /// `text` has the representation of text.
-    pub unsafe fn by_passages(
-        words: usize,
-        simhasher: &'a mut Simhasher,
-        text: pg_sys::Datum,
-    ) -> Self {
+    pub fn by_passages(words: usize, simhasher: &'a mut Simhasher, text: Value<'_>) -> Self {
         let own = |text: &str| Prepared::new(simhasher, text, words, &mut interrupts());
-        // SAFETY: `text` has the representation of text.
-        let own = Box::new(unsafe { with_text(text, own) });
+        let own = Box::new(text.with_text(own));
         Texts::Passages { simhasher, own }
     }
 
     /// `None` for a text without a token, to which no text is near.
-    ///
-    /// # Safety
-    /// `own` has the representation of text.
-    pub unsafe fn by_sketches(
+    pub fn by_sketches(
         similarity: f64,
         sketches: &'a mut Sketches,
-        own: pg_sys::Datum,
+        own: Value<'_>,
     ) -> Option<Self> {
-        // SAFETY: `own` has the representation of text.
-        let (text, own) = unsafe {
-            (with_packed_bytes(own, <[u8]>::to_vec), with_text(own, |text| sketches.of(text))?)
-        };
+        let (text, own) = (own.bytes(), own.with_text(|text| sketches.of(text))?);
         Some(Texts::Sketches { similarity, sketches, own, text })
     }
 
@@ -172,38 +153,26 @@ impl<'a> Texts<'a> {
 
     /// The similarity of another row's text, if it is great enough. For passages, it is the share
     /// of the own text that the other one has.
-    ///
-    /// # Safety
-    /// `other` has the representation of text.
-    pub unsafe fn verified(&mut self, other: pg_sys::Datum) -> Option<f64> {
+    pub fn verified(&mut self, other: Value<'_>) -> Option<f64> {
         match self {
             Texts::Sets { similarity, simhasher, own, own_shingles } => {
-                // SAFETY: `own` and `other` have the representation of text.
-                let mut shingles = |text| unsafe {
-                    with_text(text, |text| similarity.set(simhasher, text, &mut interrupts()))
+                let mut shingles = |text: Value<'_>| {
+                    text.with_text(|text| similarity.set(simhasher, text, &mut interrupts()))
                 };
                 let other = shingles(other);
                 let own = own_shingles.get_or_init(|| shingles(*own));
                 similarity.verified(own, &other)
             }
-            Texts::Passages { simhasher, own } => {
-                // SAFETY: `other` has the representation of text.
-                unsafe {
-                    with_text(other, |other| {
-                        let shares = own.shares(simhasher, other, &mut interrupts());
-                        shares.then(|| own.share(simhasher, other, &mut interrupts()))
-                    })
-                }
-            }
+            Texts::Passages { simhasher, own } => other.with_text(|other| {
+                let shares = own.shares(simhasher, other, &mut interrupts());
+                shares.then(|| own.share(simhasher, other, &mut interrupts()))
+            }),
             Texts::Sketches { similarity, sketches, own, text } => {
-                // SAFETY: `other` has the representation of text.
-                unsafe {
-                    if with_packed_bytes(other, |bytes| bytes == text.as_slice()) {
-                        return Some(1.0);
-                    }
-                    let other = with_text(other, |text| sketches.of(text))?;
-                    near(own, &other, *similarity).then(|| own.set().jaccard(other.set()))?
+                if other.with_bytes(|bytes| bytes == text.as_slice()) {
+                    return Some(1.0);
                 }
+                let other = other.with_text(|text| sketches.of(text))?;
+                near(own, &other, *similarity).then(|| own.set().jaccard(other.set()))?
             }
         }
     }

@@ -14,6 +14,7 @@
 //! else PostgreSQL raises 40001. PostgreSQL's foreign keys do both in the same way.
 
 use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
@@ -23,8 +24,12 @@ use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::compat::{analyze_and_rewrite, check_as, plan_query, run_executor};
 use crate::error::raise;
-use crate::family::snapshot;
+use crate::family::column::Column;
+use crate::family::snapshot::Snapshot;
+use crate::family::value::Value;
 use crate::types::text::utf8_to_server;
+use crate::types::tid;
+use crate::types::varlena::with_packed_bytes;
 
 /// The one table that a statement names, and what the statement depends on.
 #[derive(Clone, Copy, Debug)]
@@ -48,22 +53,57 @@ enum Does {
     },
 }
 
-/// A row that a statement returns. Its values are valid until the next row.
-pub struct Row(*mut pg_sys::TupleTableSlot);
+/// A row that a statement returns. Invariant: the slot holds it.
+pub struct Returned<'a>(*mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
 
-impl Row {
-    /// The value of a column, counted from 1; `None` for NULL.
-    pub fn value(&self, column: i32) -> Option<pg_sys::Datum> {
+impl<'a> Returned<'a> {
+    /// The datum in a column, counted from 1, of one of these types; `None` for NULL.
+    fn datum(&self, number: i32, of: &[pg_sys::Oid]) -> Option<pg_sys::Datum> {
         let mut is_null = true;
-        // SAFETY: the slot holds a row, and the caller names one of its columns.
-        let value = unsafe { pg_sys::slot_getattr(self.0, column, &mut is_null) };
+        // SAFETY: the slot holds a row, and PostgreSQL refuses a number beyond its columns.
+        let (found, value) = unsafe {
+            let found = pg_sys::SPI_gettypeid((*self.0).tts_tupleDescriptor, number);
+            let found = if of.contains(&found) { found } else { pg_sys::getBaseType(found) };
+            (found, pg_sys::slot_getattr(self.0, number, &mut is_null))
+        };
+        assert!(of.contains(&found), "the type of a returned column");
         (!is_null).then_some(value)
+    }
+
+    /// The value in a column that has the type of a table's column.
+    pub fn value(&self, number: i32, like: &Column) -> Option<Value<'a>> {
+        // SAFETY: the datum is of the column's base type, and valid until the next row.
+        self.datum(number, &[like.base]).map(|datum| unsafe { like.value(datum) })
+    }
+
+    pub fn oid(&self, number: i32) -> Option<pg_sys::Oid> {
+        let oid = self.datum(number, &[pg_sys::OIDOID, pg_sys::REGCLASSOID]);
+        oid.map(|oid| pg_sys::Oid::from(oid.value() as u32))
+    }
+
+    /// A packed TID.
+    pub fn tid(&self, number: i32) -> Option<u64> {
+        // SAFETY: the datum is a TID, and valid until the next row.
+        self.datum(number, &[pg_sys::TIDOID]).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) })
+    }
+
+    /// A copy of a text, in the server's encoding.
+    pub fn text(&self, number: i32) -> Option<CString> {
+        let text = self.datum(number, &[pg_sys::TEXTOID])?;
+        // SAFETY: the datum is a text, and valid until the next row.
+        let text = unsafe { with_packed_bytes(text, <[u8]>::to_vec) };
+        CString::new(text).ok()
     }
 }
 
 impl Access {
     /// Passes every row of a query to `sink`, in the caller's memory context.
-    pub fn query(self, source: &str, parameters: &[Parameter], sink: &mut dyn FnMut(&Row)) {
+    pub fn query(
+        self,
+        source: &str,
+        parameters: &[Parameter],
+        sink: &mut dyn FnMut(&Returned<'_>),
+    ) {
         self.run(source, parameters, Does::Read, sink, &mut || ());
     }
 
@@ -79,7 +119,7 @@ impl Access {
         self,
         source: &str,
         parameters: &[Parameter],
-        sink: &mut dyn FnMut(&Row),
+        sink: &mut dyn FnMut(&Returned<'_>),
         written: &mut dyn FnMut(),
     ) -> u64 {
         self.run(source, parameters, Does::Change { repeatable: true }, sink, written)
@@ -90,23 +130,23 @@ impl Access {
         source: &str,
         parameters: &[Parameter],
         does: Does,
-        sink: &mut dyn FnMut(&Row),
+        sink: &mut dyn FnMut(&Returned<'_>),
         written: &mut dyn FnMut(),
     ) -> u64 {
         let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
         let run = |outer| {
+            let snapshot = Snapshot::latest();
             // SAFETY: this is PostgreSQL's own sequence of calls for a statement. Snapshots are
             // released at its end, or when the transaction aborts.
             unsafe {
-                let snapshot = snapshot::snapshot();
                 let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
                 match does {
                     Does::Read => {
-                        pg_sys::PushActiveSnapshot(snapshot);
+                        pg_sys::PushActiveSnapshot(snapshot.raw());
                         flags = pg_sys::EXEC_FLAG_SKIP_TRIGGERS;
                     }
                     Does::Change { repeatable } => {
-                        pg_sys::PushCopiedSnapshot(snapshot);
+                        pg_sys::PushCopiedSnapshot(snapshot.raw());
                         pg_sys::UpdateActiveSnapshotCommandId();
                         if repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32
                         {
@@ -134,7 +174,7 @@ impl Access {
                 pg_sys::ExecutorEnd(query);
                 pg_sys::FreeQueryDesc(query);
                 pg_sys::PopActiveSnapshot();
-                snapshot::release(snapshot);
+                snapshot.release();
                 if does != Does::Read {
                     pg_sys::CommandCounterIncrement();
                 }
@@ -156,7 +196,7 @@ impl Access {
         parameters: &[Parameter],
         values: pg_sys::ParamListInfo,
     ) -> *mut pg_sys::PlannedStmt {
-        let mut types: Vec<_> = parameters.iter().map(|&(of, _)| of).collect();
+        let mut types: Vec<_> = parameters.iter().map(|parameter| parameter.of()).collect();
         // SAFETY: a snapshot is active, and the text is one statement.
         unsafe {
             let raw = pg_sys::pg_parse_query(text.as_ptr());
@@ -270,19 +310,14 @@ fn command(written: pg_sys::NodeTag) -> pg_sys::CmdType::Type {
 /// The values of parameters, as the executor expects them. The planner uses them for estimates, but
 /// does not put them into the plan, because they are not marked as constants. The `paramFetch` hook
 /// keeps PostgreSQL from printing them with the plan (auto_explain, from 16 on).
-///
-/// # Safety
-/// The values are of their types.
-unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
+fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     // SAFETY: `makeParamList` has allocated as many parameters.
     unsafe {
         let list = pg_sys::makeParamList(parameters.len() as i32);
         (*list).paramFetch = Some(fetch);
         let all = (*list).params.as_mut_slice(parameters.len());
-        for (parameter, &(ptype, value)) in all.iter_mut().zip(parameters) {
-            let isnull = value.is_none();
-            let value = value.unwrap_or(pg_sys::Datum::null());
-            *parameter = pg_sys::ParamExternData { value, isnull, pflags: 0, ptype };
+        for (parameter, given) in all.iter_mut().zip(parameters) {
+            *parameter = given.external();
         }
         list
     }
@@ -305,11 +340,11 @@ struct Receiver<'a> {
     /// The first field, because the executor has a pointer to a DestReceiver.
     base: pg_sys::DestReceiver,
     context: pg_sys::MemoryContext,
-    sink: &'a mut dyn FnMut(&Row),
+    sink: &'a mut dyn FnMut(&Returned<'_>),
 }
 
 impl<'a> Receiver<'a> {
-    fn new(context: pg_sys::MemoryContext, sink: &'a mut dyn FnMut(&Row)) -> Self {
+    fn new(context: pg_sys::MemoryContext, sink: &'a mut dyn FnMut(&Returned<'_>)) -> Self {
         let base = pg_sys::DestReceiver {
             receiveSlot: Some(receive),
             rStartup: Some(start),
@@ -331,7 +366,7 @@ unsafe extern "C-unwind" fn receive(
     unsafe {
         let receiver = &mut *this.cast::<Receiver<'_>>();
         let own = pg_sys::MemoryContextSwitchTo(receiver.context);
-        (receiver.sink)(&Row(slot));
+        (receiver.sink)(&Returned(slot, PhantomData));
         pg_sys::MemoryContextSwitchTo(own);
     }
     true

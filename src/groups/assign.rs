@@ -288,15 +288,12 @@ fn bare(components: &mut Components<'_>) -> Vec<Key> {
     let keys: Vec<Key> = rows.collect();
     let mut bare = Vec::new();
     table::rows_with(components, &keys, &mut |components, row| {
-        // SAFETY: `rows_with` passes values of the table's columns.
-        unsafe {
-            if let Some(key) = row.key
-                && components.point(&row).is_none_or(|at| components.wordless.contains(&at.what))
-            {
-                let key = components.key(key);
-                components.row_mut(key).at = row.at;
-                bare.push(key);
-            }
+        if let Some(key) = row.key
+            && components.point(&row).is_none_or(|at| components.wordless.contains(&at.what))
+        {
+            let key = components.key(key);
+            components.row_mut(key).at = row.at;
+            bare.push(key);
         }
     });
     bare
@@ -311,11 +308,8 @@ fn least(ids: impl IntoIterator<Item = Key>, components: &Components<'_>) -> Opt
 fn rows_of_groups(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
     let mut members = Vec::new();
     table::rows_of(components, ids, &mut |components, row| {
-        // SAFETY: `rows_of` passes values of the table's columns.
-        unsafe {
-            if let (Some(key), Some(cluster), Some(at)) = (row.key, row.cluster, row.at) {
-                members.push((components.key(key), components.key(cluster), at));
-            }
+        if let (Some(key), Some(cluster), Some(at)) = (row.key, row.cluster, row.at) {
+            members.push((components.key(key), components.key(cluster), at));
         }
     });
     members

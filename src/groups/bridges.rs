@@ -16,7 +16,7 @@ use super::neighbours::{Neighbour, Neighbours};
 use super::setup::Settle;
 use super::under_way::{self, Others};
 use crate::family::scan::Next;
-use crate::family::snapshot;
+use crate::family::snapshot::Snapshot;
 
 /// The most points left by rows of one group that are compared with each other. Beyond that the
 /// whole group is found anew.
@@ -72,49 +72,43 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     let asks_all = setup.verification.is_some() || when == Settle::Later;
     let trusts_ids = !asks_all && under_way::others(setup) < Others::Changes;
     let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
-    // SAFETY: the family's relations are locked; the snapshot is registered until it is released.
-    unsafe {
-        let snapshot = snapshot::snapshot();
-        let mut neighbours = Neighbours::open(setup, snapshot);
-        // By the id of the group.
-        let mut unbridged: HashMap<Key, Vec<Gap>> = HashMap::new();
-        for (id, point) in gone {
-            let gap = near_gap(components, &mut neighbours, point, wants);
-            suspects.all.extend(&gap.ids);
-            if trusts_ids && gap.is_bridged() {
-                continue;
-            }
-            // If the only row left near the point is at the point itself, it is in no group any
-            // more.
-            if !trusts_ids || gap.is_held || gap.ids.len() > 1 {
-                suspects.apart.extend(&gap.ids);
-            } else {
-                unbridged.entry(id).or_default().push(gap);
-            }
+    let snapshot = Snapshot::latest();
+    let mut neighbours = Neighbours::open(setup, &snapshot);
+    // By the id of the group.
+    let mut unbridged: HashMap<Key, Vec<Gap>> = HashMap::new();
+    for (id, point) in gone {
+        let gap = near_gap(components, &mut neighbours, point, wants);
+        suspects.all.extend(&gap.ids);
+        if trusts_ids && gap.is_bridged() {
+            continue;
         }
-        // Near a gap there may be only rows that have left too, so gaps near each other are joined.
-        for gaps in unbridged.into_values() {
-            if gaps.len() > MAX_POINTS {
-                suspects.apart.extend(gaps.iter().flat_map(|gap| &gap.ids));
-                continue;
-            }
-            for gap in adjoining(gaps, &neighbours) {
-                if gap.rows > 0 && !holds_together(components, &mut neighbours, &gap) {
-                    suspects.apart.extend(&gap.ids);
-                }
-            }
+        // If the only row left near the point is at the point itself, it is in no group any
+        // more.
+        if !trusts_ids || gap.is_held || gap.ids.len() > 1 {
+            suspects.apart.extend(&gap.ids);
+        } else {
+            unbridged.entry(id).or_default().push(gap);
         }
-        neighbours.close();
-        snapshot::release(snapshot);
     }
+    // Near a gap there may be only rows that have left too, so gaps near each other are joined.
+    for gaps in unbridged.into_values() {
+        if gaps.len() > MAX_POINTS {
+            suspects.apart.extend(gaps.iter().flat_map(|gap| &gap.ids));
+            continue;
+        }
+        for gap in adjoining(gaps, &neighbours) {
+            if gap.rows > 0 && !holds_together(components, &mut neighbours, &gap) {
+                suspects.apart.extend(&gap.ids);
+            }
+        }
+    }
+    neighbours.close();
+    snapshot.release();
     suspects
 }
 
 /// Reads the rows near a point.
-///
-/// # Safety
-/// The family's relations are locked, and the neighbours are open.
-unsafe fn near_gap(
+fn near_gap(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
     point: Point,
@@ -122,20 +116,17 @@ unsafe fn near_gap(
 ) -> Gap {
     let (near, ids) = Default::default();
     let mut gap = Gap { point, near, ids, rows: 0, is_held: false };
-    // SAFETY: the neighbours are open, with their relations locked and their snapshot registered.
-    unsafe {
-        // A search for the point itself finds a bridge faster.
-        if wants == Wants::Bridge {
-            neighbours
-                .equal(components, point, &mut |components, row| gap.take(components, row, wants));
-            if gap.is_bridged() {
-                return gap;
-            }
-        }
-        (gap.rows, gap.is_held) = (0, false);
+    // A search for the point itself finds a bridge faster.
+    if wants == Wants::Bridge {
         neighbours
-            .near(components, point, None, &mut |components, row| gap.take(components, row, wants));
+            .equal(components, point, &mut |components, row| gap.take(components, row, wants));
+        if gap.is_bridged() {
+            return gap;
+        }
     }
+    (gap.rows, gap.is_held) = (0, false);
+    neighbours
+        .near(components, point, None, &mut |components, row| gap.take(components, row, wants));
     gap
 }
 
@@ -146,17 +137,8 @@ impl Gap {
     }
 
     /// Adds a near row, and returns which rows the scan should return next.
-    ///
-    /// # Safety
-    /// The neighbour is of the components' table.
-    unsafe fn take(
-        &mut self,
-        components: &mut Components<'_>,
-        row: &Neighbour,
-        wants: Wants,
-    ) -> Next {
-        // SAFETY: the value, the key and the id are of the neighbour's columns.
-        let (key, id, what) = unsafe {
+    fn take(&mut self, components: &mut Components<'_>, row: &Neighbour<'_>, wants: Wants) -> Next {
+        let (key, id, what) = {
             let what = components.setup.by.what(row.value);
             (components.key(row.key), components.id(row.cluster), what)
         };
@@ -259,10 +241,7 @@ impl Parts {
 }
 
 /// Whether the rows near a gap are connected without it, and at least two.
-///
-/// # Safety
-/// As [`near_gap`].
-unsafe fn holds_together(
+fn holds_together(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
     gap: &Gap,
@@ -294,9 +273,7 @@ unsafe fn holds_together(
             else {
                 return false;
             };
-            // SAFETY: the neighbours are open, with their relations locked and their snapshot
-            // registered.
-            let next = unsafe { near_gap(components, neighbours, point, Wants::Neighbours) };
+            let next = near_gap(components, neighbours, point, Wants::Neighbours);
             if next.ids != *ids {
                 return false;
             }

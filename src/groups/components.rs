@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::PgSqlErrorCode;
 use simhash_core::base::bits::B256;
 
 use super::keys::{Key, Keys};
@@ -13,6 +13,7 @@ use super::row::{At, RowValues};
 use super::scopes::Scopes;
 use super::setup::Setup;
 use crate::error::raise;
+use crate::family::value::Value;
 use crate::guc::work_mem;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +138,7 @@ pub struct Components<'a> {
     /// Hashes of texts without words, near which there is nothing.
     pub wordless: HashSet<B256>,
     /// The texts of the hashes in points, if rows are searched by texts.
-    texts: HashMap<B256, pg_sys::Datum>,
+    texts: HashMap<B256, Value<'static>>,
     text_bytes: usize,
 }
 
@@ -161,11 +162,8 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// # Safety
-    /// The datum is a value of the key's type.
-    pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
-        // SAFETY: the caller passes a value of the key's type.
-        let key = unsafe { self.keys.key(value) };
+    pub fn key(&mut self, value: Value<'_>) -> Key {
+        let key = self.keys.key(value);
         if key.index() == self.rows.len() {
             self.rows.push(ABSENT);
             self.links.extend([Node::row(key), Node::group(key)]);
@@ -176,11 +174,8 @@ impl<'a> Components<'a> {
         key
     }
 
-    /// # Safety
-    /// The datum, if any, is a value of the key's type.
-    pub unsafe fn id(&mut self, value: Option<pg_sys::Datum>) -> Option<Key> {
-        // SAFETY: the caller passes a value of the key's type.
-        value.map(|value| unsafe { self.key(value) })
+    pub fn id(&mut self, value: Option<Value<'_>>) -> Option<Key> {
+        value.map(|value| self.key(value))
     }
 
     pub fn row(&self, key: Key) -> &Row {
@@ -193,17 +188,11 @@ impl<'a> Components<'a> {
 
     /// Adds a row that the statement has added or changed. `stays`: it is still near the rows that
     /// it was near before.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn change(&mut self, row: &RowValues, stays: bool) {
-        // SAFETY: the caller passes values of the trigger's table.
-        unsafe {
-            let Some(key) = row.key else { return };
-            let (key, stored) = (self.key(key), self.id(row.cluster));
-            let point = self.point(row);
-            self.changed.push(Changed { key, point, stored, stays });
-        }
+    pub fn change(&mut self, row: &RowValues<'_>, stays: bool) {
+        let Some(key) = row.key else { return };
+        let (key, stored) = (self.key(key), self.id(row.cluster));
+        let point = self.point(row);
+        self.changed.push(Changed { key, point, stored, stays });
     }
 
     /// The keys of the rows that the statement has added or changed.
@@ -219,14 +208,10 @@ impl<'a> Components<'a> {
 
     /// Notes the old values of a row that is changed or gone. Rows that it connected may come
     /// apart.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn leave(&mut self, row: &RowValues) {
+    pub fn leave(&mut self, row: &RowValues<'_>) {
         // A row in no group connected nothing.
         if row.cluster.is_some() {
-            // SAFETY: the caller passes values of the trigger's table.
-            let (point, id) = unsafe { (self.point(row), self.id(row.cluster)) };
+            let (point, id) = (self.point(row), self.id(row.cluster));
             self.left.extend(id);
             self.gone.extend(id.zip(point));
             if self.gone.len().is_multiple_of(1024) {
@@ -236,36 +221,27 @@ impl<'a> Components<'a> {
     }
 
     /// Whether a row can be in a group, or holds an id.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn concerns_groups(&mut self, row: &RowValues) -> bool {
-        // SAFETY: the caller passes values of the trigger's table.
-        row.cluster.is_some() || unsafe { self.point(row) }.is_some()
+    pub fn concerns_groups(&mut self, row: &RowValues<'_>) -> bool {
+        row.cluster.is_some() || self.point(row).is_some()
     }
 
     /// The point of a row; `None` if it can be in no group.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn point(&mut self, row: &RowValues) -> Option<Point> {
-        // SAFETY: the caller passes values of the trigger's table.
-        unsafe {
-            let value = row.searched?;
-            let what = self.setup.by.what(value);
-            let scope = self.scopes.number(self.setup, &row.scope)?;
-            if self.setup.by.is_text() && !self.texts.contains_key(&what) {
-                let copy = self.setup.searched.column.copy(value);
-                self.text_bytes += self.setup.searched.column.bytes(value).len() + 64;
-                self.texts.insert(what, copy);
-                self.check_memory();
-            }
-            Some(Point { scope, what })
+    pub fn point(&mut self, row: &RowValues<'_>) -> Option<Point> {
+        let value = row.searched?;
+        let what = self.setup.by.what(value);
+        let scope = self.scopes.number(self.setup, &row.scope)?;
+        if self.setup.by.is_text() && !self.texts.contains_key(&what) {
+            // SAFETY: the current memory context is that of the call for which the points are.
+            let copy = unsafe { value.copy() };
+            self.text_bytes += value.with_bytes(<[u8]>::len) + 64;
+            self.texts.insert(what, copy);
+            self.check_memory();
         }
+        Some(Point { scope, what })
     }
 
     /// The text at a point, if rows are searched by texts.
-    pub fn text(&self, point: Point) -> Option<pg_sys::Datum> {
+    pub fn text(&self, point: Point) -> Option<Value<'static>> {
         self.texts.get(&point.what).copied()
     }
 
@@ -295,24 +271,18 @@ impl<'a> Components<'a> {
     /// Adds a row, with its present values, of a group that may have come apart. If the statement
     /// has changed the row, it stays as it is, and is also searched for at its present point: a
     /// nested statement may have moved it.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn add_former(&mut self, values: &RowValues) {
-        // SAFETY: the caller passes values of the trigger's table.
-        unsafe {
-            let Some(key) = values.key else { return };
-            let (key, stored) = (self.key(key), self.id(values.cluster));
-            let point = self.point(values);
-            if self.row(key).kind == Kind::Absent {
-                *self.row_mut(key) = Row { at: values.at, ..Row::fresh(stored, true) };
-            } else if point.is_none() {
-                (self.row_mut(key).stored, self.row_mut(key).at) = (stored, values.at);
-            }
-            match point {
-                Some(point) => self.former.push((key, point)),
-                None => self.bare.push(key),
-            }
+    pub fn add_former(&mut self, values: &RowValues<'_>) {
+        let Some(key) = values.key else { return };
+        let (key, stored) = (self.key(key), self.id(values.cluster));
+        let point = self.point(values);
+        if self.row(key).kind == Kind::Absent {
+            *self.row_mut(key) = Row { at: values.at, ..Row::fresh(stored, true) };
+        } else if point.is_none() {
+            (self.row_mut(key).stored, self.row_mut(key).at) = (stored, values.at);
+        }
+        match point {
+            Some(point) => self.former.push((key, point)),
+            None => self.bare.push(key),
         }
     }
 
@@ -378,20 +348,14 @@ impl<'a> Components<'a> {
 
     /// Whether a row with this key and id needs no comparison, since it is connected with the
     /// anchor.
-    ///
-    /// # Safety
-    /// Both datums are values of the key's type.
-    pub unsafe fn is_anchored(
+    pub fn is_anchored(
         &mut self,
         Anchor { own, trusts_ids }: Anchor,
-        key: pg_sys::Datum,
-        id: Option<pg_sys::Datum>,
+        key: Value<'_>,
+        id: Option<Value<'_>>,
     ) -> bool {
-        // SAFETY: the caller passes values of the key's type.
-        let (other, id) = unsafe {
-            let known = |value| self.keys.known(value);
-            (known(key), id.filter(|_| trusts_ids).and_then(known))
-        };
+        let known = |value| self.keys.known(value);
+        let (other, id) = (known(key), id.filter(|_| trusts_ids).and_then(known));
         let kind = other.map_or(Kind::Absent, |other| self.row(other).kind);
         let group = id.filter(|_| matches!(kind, Kind::Absent | Kind::Standing));
         self.are_connected(own, other, group)

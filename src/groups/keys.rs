@@ -8,6 +8,7 @@ use std::num::NonZero;
 use pgrx::pg_sys;
 
 use crate::family::column::Column;
+use crate::family::value::Value;
 
 /// The number of a value of the key's type: the key of a row, or the id of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,60 +62,50 @@ impl Keys {
     }
 
     /// The number of a value, if it has one.
-    ///
-    /// # Safety
-    /// The datum is a value of the key's type.
-    pub unsafe fn known(&self, value: pg_sys::Datum) -> Option<Key> {
-        // SAFETY: the caller passes a value of the key's type, as all numbered values are.
-        unsafe {
-            match &self.numbers {
-                Numbers::Same(numbers) => numbers.get(self.column.bytes(value).as_slice()).copied(),
-                Numbers::Equal(numbers) => {
-                    numbers.number(|of| self.column.compare(self.value(of), value))
-                }
+    pub fn known(&self, value: Value<'_>) -> Option<Key> {
+        match &self.numbers {
+            Numbers::Same(numbers) => value.with_bytes(|bytes| numbers.get(bytes).copied()),
+            Numbers::Equal(numbers) => {
+                numbers.number(|of| self.column.compare(self.value(of), value))
             }
         }
     }
 
     /// The number of a value. If no equal value has one yet, the value is copied to the current
     /// memory context.
-    ///
-    /// # Safety
-    /// The datum is a value of the key's type.
-    pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
+    pub fn key(&mut self, value: Value<'_>) -> Key {
         let number = Key::new(self.values.len());
-        // SAFETY: the caller passes a value of the key's type.
-        let (bytes, copy) = unsafe {
-            if let Some(known) = self.known(value) {
-                return known;
-            }
-            (self.column.bytes(value), self.column.copy(value))
-        };
+        if let Some(known) = self.known(value) {
+            return known;
+        }
+        // SAFETY: the current memory context is that of the call for which the keys are numbered.
+        let (bytes, copy) = (value.bytes(), unsafe { value.copy() }.datum());
         self.bytes += EACH + 2 * bytes.len();
         self.values.push(copy);
         let (column, values) = (self.column, &self.values);
+        // SAFETY: the datum is a copy of a value of the key's type.
+        let value = |key: Key| unsafe { column.value(values[key.index()]) };
         match &mut self.numbers {
             Numbers::Same(numbers) => {
                 numbers.insert(bytes.into(), number);
             }
             Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
                 pgrx::check_for_interrupts!();
-                // SAFETY: all numbered values are of the key's type.
-                unsafe { column.compare(values[a.index()], values[b.index()]) }
+                column.compare(value(a), value(b))
             }),
         }
         number
     }
 
-    pub fn value(&self, key: Key) -> pg_sys::Datum {
-        self.values[key.index()]
+    pub fn value(&self, key: Key) -> Value<'static> {
+        // SAFETY: the datum is a copy of a value of the key's type.
+        unsafe { self.column.value(self.values[key.index()]) }
     }
 
     /// The order of two values. A sort of a million of them can be cancelled.
     pub fn compare(&self, a: Key, b: Key) -> Ordering {
         pgrx::check_for_interrupts!();
-        // SAFETY: all numbered values are of the key's type.
-        unsafe { self.column.compare(self.value(a), self.value(b)) }
+        self.column.compare(self.value(a), self.value(b))
     }
 
     pub fn memory(&self) -> usize {

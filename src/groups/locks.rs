@@ -70,9 +70,7 @@ impl Ids {
     pub fn take(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
         let mut needed = [None; BUCKETS];
         for &(id, using) in wanted {
-            // SAFETY: `wanted` has ids, which are values of the key's type.
-            let hash = unsafe { setup.key.column.hash(keys.value(id)) };
-            let bucket = hash as usize % BUCKETS;
+            let bucket = setup.key.column.hash(keys.value(id)) as usize % BUCKETS;
             needed[bucket] = needed[bucket].max(Some(using));
         }
         let is_missing = |&bucket: &usize| self.0[bucket] < needed[bucket];

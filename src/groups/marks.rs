@@ -4,7 +4,7 @@
 //! settles. A transaction that marks a group, or that ends an id, holds the id's lock exclusively.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -13,9 +13,10 @@ use super::components::Components;
 use super::keys::Key;
 use super::run_as::exactly;
 use super::setup::Setup;
-use super::sql::{Parameter, array};
+use super::sql::Parameter;
 use crate::catalog::{Schema, rights};
 use crate::error::{raise, shown};
+use crate::family::value::Value;
 
 const TABLE: &CStr = c"simhash_unsettled";
 
@@ -51,9 +52,9 @@ fn subject(setup: &Setup) -> [Parameter; 2] {
     let column = unsafe {
         let name = pg_sys::palloc0(size_of::<pg_sys::NameData>()).cast::<pg_sys::NameData>();
         pg_sys::namestrcpy(name, column);
-        pg_sys::Datum::from(name)
+        Parameter::new(pg_sys::NAMEOID, name.into())
     };
-    [(pg_sys::REGCLASSOID, Some(setup.table.into())), (pg_sys::NAMEOID, Some(column))]
+    [Parameter::relation(setup.table), column]
 }
 
 const ABOUT: &str =
@@ -88,13 +89,9 @@ pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
 /// The text forms of ids, as an array.
 fn texts(components: &Components<'_>, ids: impl IntoIterator<Item = Key>) -> Parameter {
     let column = &components.setup.key.column;
-    // SAFETY: ids are values of the key's type; their text forms are copied.
-    exactly(|| unsafe {
-        let texts = ids.into_iter().map(|id| {
-            let text = column.show(components.keys.value(id));
-            Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
-        });
-        array(pg_sys::TEXTOID, &texts.collect::<Vec<_>>())
+    exactly(|| {
+        let text = |id| Some(Value::text(column.show(components.keys.value(id))));
+        Parameter::array(pg_sys::TEXTOID, ids.into_iter().map(text))
     })
 }
 
@@ -108,22 +105,22 @@ pub fn any(setup: &Setup) -> bool {
 }
 
 /// The ids of marked groups.
-pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
+pub fn marked(setup: &Setup) -> Vec<Value<'static>> {
     let (name, access) = table(setup.schema);
     let source = format!("SELECT m.cluster FROM {name} AS m WHERE {ABOUT}");
     let mut texts = Vec::new();
-    access.query(&source, &subject(setup), &mut |row| {
-        let Some(text) = row.value(1) else { return };
-        // SAFETY: the column is a text, and `text_to_cstring` makes a copy.
-        texts.push(unsafe { pg_sys::text_to_cstring(text.cast_mut_ptr()) });
-    });
-    let base = setup.key.column.base;
+    access.query(&source, &subject(setup), &mut |row| texts.extend(row.text(1)));
+    let key = &setup.key.column;
     let (mut function, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-    // SAFETY: the type's own input function, which raises an ERROR for an invalid text.
+    // SAFETY: the type's own input function, which raises an ERROR for an invalid text, and returns
+    // a value in the current memory context.
     exactly(|| unsafe {
-        pg_sys::getTypeInputInfo(base, &mut function, &mut parameter);
-        let value = |text| pg_sys::OidInputFunctionCall(function, text, parameter, -1);
-        texts.into_iter().map(value).collect()
+        pg_sys::getTypeInputInfo(key.base, &mut function, &mut parameter);
+        let read = |text: &CString| {
+            let text = text.as_ptr().cast_mut();
+            key.value(pg_sys::OidInputFunctionCall(function, text, parameter, -1))
+        };
+        texts.iter().map(read).collect()
     })
 }
 
@@ -132,13 +129,13 @@ pub fn forget_dropped(schema: Schema) {
     let (name, access) = table(schema);
     let mut gone = Vec::new();
     access.query(&format!("SELECT DISTINCT m.relation FROM {name} AS m"), &[], &mut |row| {
-        let relation = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
+        let relation = row.oid(1);
         // SAFETY: a catalogue look-up. A table stays locked until a mark on it is committed.
         gone.extend(relation.filter(|&oid| unsafe { pg_sys::get_rel_relkind(oid) } == 0));
     });
     let source = format!("DELETE FROM {name} AS m WHERE m.relation OPERATOR(pg_catalog.=) $1");
     for relation in gone {
-        access.execute(&source, &[(pg_sys::REGCLASSOID, Some(relation.into()))]);
+        access.execute(&source, &[Parameter::relation(relation)]);
     }
 }
 

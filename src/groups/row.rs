@@ -1,10 +1,8 @@
 //! The values that are read of a row, from whatever source.
 
-use pgrx::pg_sys;
-
 use super::setup::Setup;
 use crate::family::column::{Generated, Named};
-use crate::family::scan::value;
+use crate::family::value::{Row, Value, same};
 
 /// A row's place: the number of its table among the family's members, and its packed TID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,59 +11,45 @@ pub struct At {
     pub tid: u64,
 }
 
-/// The values of a row. They live as long as the slot or tuple that they were read from.
-pub struct RowValues {
-    pub key: Option<pg_sys::Datum>,
-    pub cluster: Option<pg_sys::Datum>,
-    pub searched: Option<pg_sys::Datum>,
-    pub scope: Vec<Option<pg_sys::Datum>>,
+/// The values of a row.
+pub struct RowValues<'a> {
+    pub key: Option<Value<'a>>,
+    pub cluster: Option<Value<'a>>,
+    pub searched: Option<Value<'a>>,
+    pub scope: Vec<Option<Value<'a>>>,
     /// The text to compare, if texts are compared. Only rows of a transition table have it here.
-    pub text: Option<pg_sys::Datum>,
+    pub text: Option<Value<'a>>,
     /// The row's place; unknown for a row of a transition table.
     pub at: Option<At>,
 }
 
-impl RowValues {
-    /// # Safety
-    /// The slot holds a row of the trigger's table.
-    pub unsafe fn of(slot: *mut pg_sys::TupleTableSlot, setup: &Setup) -> Self {
-        // SAFETY: the slot holds a row of the trigger's table, whose columns these are.
-        unsafe {
-            RowValues {
-                key: value(slot, &setup.key.column),
-                cluster: value(slot, &setup.cluster.column),
-                searched: value(slot, &setup.searched.column),
-                scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
-                text: setup.text().and_then(|column| value(slot, column)),
-                at: None,
-            }
+impl<'a> RowValues<'a> {
+    /// The values of a row of the trigger's table.
+    pub fn of(row: Row<'a>, setup: &Setup) -> Self {
+        RowValues {
+            key: row.value(&setup.key.column),
+            cluster: row.value(&setup.cluster.column),
+            searched: row.value(&setup.searched.column),
+            scope: setup.scope.iter().map(|named| row.value(&named.column)).collect(),
+            text: setup.text().and_then(|column| row.value(column)),
+            at: None,
         }
     }
 
     /// Whether both rows have the same key, fingerprint or text, scope and compared text, so that
     /// the group is the same.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn decides_as(&self, other: &Self, setup: &Setup) -> bool {
-        // SAFETY: both rows' values are of the columns with which they are compared.
-        unsafe {
-            setup.key.column.same(self.key, other.key)
-                && setup.searched.column.same(self.searched, other.searched)
-                && setup
-                    .scope
-                    .iter()
-                    .zip(self.scope.iter().zip(&other.scope))
-                    .all(|(named, (&own, &theirs))| named.column.same(own, theirs))
-                && setup.text().is_none_or(|column| column.same(self.text, other.text))
-        }
+    pub fn decides_as(&self, other: &RowValues<'_>) -> bool {
+        same(self.key, other.key)
+            && same(self.searched, other.searched)
+            && self.scope.iter().zip(&other.scope).all(|(&own, &theirs)| same(own, theirs))
+            && same(self.text, other.text)
     }
 
     /// Whether a generated column may be NULL here although the stored row has a value. PostgreSQL
     /// keeps a row in the transition table as it was before routing, if its partition has other
     /// columns than the parent.
     pub fn may_be_incomplete(&self, setup: &Setup) -> bool {
-        let lacks = |named: &Named, value: Option<pg_sys::Datum>| {
+        let lacks = |named: &Named, value: Option<Value<'_>>| {
             named.column.generated == Generated::Stored && value.is_none()
         };
         let mut scope = setup.scope.iter().zip(&self.scope);

@@ -23,7 +23,8 @@ use super::under_way::{self, Others};
 use crate::bulk::sets::RowSets;
 use crate::bulk::verify::Verification;
 use crate::family::scan::Next;
-use crate::family::snapshot;
+use crate::family::snapshot::Snapshot;
+use crate::family::value::Value;
 use crate::guc::work_mem;
 
 /// Which rows are seen.
@@ -79,10 +80,9 @@ pub fn search(
     previous_look: Option<pg_sys::CommandId>,
 ) -> SearchResult {
     let setup = components.setup;
-    let mut everything = snapshot::everything();
     let snapshot = match view {
-        View::Committed => snapshot::snapshot(),
-        View::Everything => &raw mut everything,
+        View::Committed => Snapshot::latest(),
+        View::Everything => Snapshot::everything(),
     };
     let mut similar = setup.verification.as_ref().map(Similar::new);
     let others = under_way::others(setup);
@@ -93,23 +93,17 @@ pub fn search(
         ..SearchResult::default()
     };
     let mut near = Vec::new();
-    // SAFETY: the caller has locked the family's relations. The snapshot stays registered until
-    // `release`; a dirty snapshot needs no registration.
-    unsafe {
-        let mut neighbours = Neighbours::open(setup, snapshot);
-        for &point in points {
-            found.find(components, &mut neighbours, point, &mut near);
-            match &mut similar {
-                Some(similar) => similar.connect(components, &mut neighbours, &near, &mut found),
-                None => found.unite(components, &near),
-            }
-            near.clear();
+    let mut neighbours = Neighbours::open(setup, &snapshot);
+    for &point in points {
+        found.find(components, &mut neighbours, point, &mut near);
+        match &mut similar {
+            Some(similar) => similar.connect(components, &mut neighbours, &near, &mut found),
+            None => found.unite(components, &near),
         }
-        neighbours.close();
-        if view == View::Committed {
-            snapshot::release(snapshot);
-        }
+        near.clear();
     }
+    neighbours.close();
+    snapshot.release();
     found.find_unseen(components);
     found.writers.sort_unstable();
     found.writers.dedup();
@@ -121,10 +115,7 @@ const FEW: usize = 16;
 
 impl SearchResult {
     /// Notes the rows near a point: all, or one standing row of each point near it.
-    ///
-    /// # Safety
-    /// As [`Neighbours::near`].
-    unsafe fn find(
+    fn find(
         &mut self,
         components: &mut Components<'_>,
         neighbours: &mut Neighbours<'_>,
@@ -132,82 +123,66 @@ impl SearchResult {
         near: &mut Vec<Near>,
     ) {
         if components.setup.by.is_text() {
-            // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
-            // components'.
-            return unsafe { self.find_similar(components, neighbours, point, near) };
+            return self.find_similar(components, neighbours, point, near);
         }
         let asks = !self.wants_copies;
-        // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
-        // components'.
-        unsafe {
-            let mut is_cut_short = false;
-            neighbours.near(components, point, None, &mut |components, row| {
-                is_cut_short = asks && near.len() == FEW;
-                if is_cut_short { Next::None } else { self.take(components, row, point, near) }
-            });
-            if !is_cut_short {
-                return;
-            }
+        let mut is_cut_short = false;
+        neighbours.near(components, point, None, &mut |components, row| {
+            is_cut_short = asks && near.len() == FEW;
+            if is_cut_short { Next::None } else { self.take(components, row, point, near) }
+        });
+        if !is_cut_short {
+            return;
+        }
+        near.clear();
+        neighbours.equal(components, point, &mut |components, row| {
+            self.take(components, row, point, near)
+        });
+        if !self.copies_of.contains_key(&point) {
             near.clear();
-            neighbours.equal(components, point, &mut |components, row| {
+            neighbours.near(components, point, None, &mut |components, row| {
                 self.take(components, row, point, near)
             });
-            if !self.copies_of.contains_key(&point) {
-                near.clear();
-                neighbours.near(components, point, None, &mut |components, row| {
-                    self.take(components, row, point, near)
-                });
-            }
         }
     }
 
     /// The same for texts. Equal texts come first, because rows that are connected with these then
     /// need no comparison. Each row found is connected at once.
-    ///
-    /// # Safety
-    /// As [`Neighbours::near`].
-    unsafe fn find_similar(
+    fn find_similar(
         &mut self,
         components: &mut Components<'_>,
         neighbours: &mut Neighbours<'_>,
         point: Point,
         near: &mut Vec<Near>,
     ) {
-        // SAFETY: `neighbours` is open under a valid snapshot, and the point is one of the
-        // components'.
-        unsafe {
-            neighbours.equal(components, point, &mut |components, row| {
-                self.take(components, row, point, near)
-            });
-            if self.copies_of.contains_key(&point) {
-                return;
-            }
-            self.unite(components, near);
-            let own = near.first().map(|own| own.key);
-            let trusts_ids = !self.wants_copies;
-            near.clear();
-            let own = own.map(|own| Anchor { own, trusts_ids });
-            neighbours.near(components, point, own, &mut |components, row| {
-                let next = self.take(components, row, point, near);
-                for near in near.drain(..) {
-                    if let Some(Anchor { own, .. }) = own {
-                        self.take_in(components, &near);
-                        components.link_rows(own, near.key);
-                    }
-                }
-                next
-            });
+        neighbours.equal(components, point, &mut |components, row| {
+            self.take(components, row, point, near)
+        });
+        if self.copies_of.contains_key(&point) {
+            return;
         }
+        self.unite(components, near);
+        let own = near.first().map(|own| own.key);
+        let trusts_ids = !self.wants_copies;
+        near.clear();
+        let own = own.map(|own| Anchor { own, trusts_ids });
+        neighbours.near(components, point, own, &mut |components, row| {
+            let next = self.take(components, row, point, near);
+            for near in near.drain(..) {
+                if let Some(Anchor { own, .. }) = own {
+                    self.take_in(components, &near);
+                    components.link_rows(own, near.key);
+                }
+            }
+            next
+        });
     }
 
     /// Notes a near row, and returns which rows the scan should return next.
-    ///
-    /// # Safety
-    /// The neighbour is of the components' table.
-    unsafe fn take(
+    fn take(
         &mut self,
         components: &mut Components<'_>,
-        row: &Neighbour,
+        row: &Neighbour<'_>,
         point: Point,
         near: &mut Vec<Near>,
     ) -> Next {
@@ -216,14 +191,12 @@ impl SearchResult {
             return Next::Any;
         }
         let Neighbour { distance, at, command, .. } = *row;
-        // SAFETY: key and id are values of the neighbour's columns.
-        let (key, stored) = unsafe { (components.key(row.key), components.id(row.cluster)) };
+        let (key, stored) = (components.key(row.key), components.id(row.cluster));
         near.push(Near { key, stored, distance, at, command });
         let Row { kind, is_own, .. } = *components.row(key);
         let by = &components.setup.by;
         if !is_own && (distance == 0 || !by.is_text()) {
-            // SAFETY: the value is of the column that rows are searched by.
-            let what = unsafe { by.what(row.value) };
+            let what = by.what(row.value);
             self.relied.insert(Point { what, ..point });
         }
         let stands = matches!(kind, Kind::Absent | Kind::Standing)
@@ -286,21 +259,18 @@ impl SearchResult {
         let unseen = components.unseen_at(&self.copies_of);
         if !unseen.is_empty() {
             table::rows_with(components, &unseen, &mut |components, values| {
-                // SAFETY: `rows_with` passes values of the table's columns.
-                unsafe {
-                    let (Some(key), Some(at), Some(point)) =
-                        (values.key, values.at, components.point(&values))
-                    else {
-                        return;
-                    };
-                    let Some(&other) = self.copies_of.get(&point) else { return };
-                    let (key, stored) = (components.key(key), components.id(values.cluster));
-                    let command = self.previous_look.map_or(0, |_| command_at(setup, at));
-                    let row = components.row_mut(key);
-                    row.kind = Kind::Found;
-                    self.note(row, stored, at, command);
-                    components.link_rows(key, other);
-                }
+                let (Some(key), Some(at), Some(point)) =
+                    (values.key, values.at, components.point(&values))
+                else {
+                    return;
+                };
+                let Some(&other) = self.copies_of.get(&point) else { return };
+                let (key, stored) = (components.key(key), components.id(values.cluster));
+                let command = self.previous_look.map_or(0, |_| command_at(setup, at));
+                let row = components.row_mut(key);
+                row.kind = Kind::Found;
+                self.note(row, stored, at, command);
+                components.link_rows(key, other);
             });
         }
         // A nested statement has since changed the rows that are still not found at their points,
@@ -407,8 +377,9 @@ impl<'a> Similar<'a> {
     }
 
     fn set(&mut self, neighbours: &mut Neighbours<'_>, row: &Near) -> (u128, Rc<TextSet>) {
+        let (row, at) = (row.key.index() as u64, row.at);
         // SAFETY: the column has the representation of text. The text lives until the next one is
         // read.
-        unsafe { self.sets().set(row.key.index() as u64, || neighbours.text(row.at)) }
+        unsafe { self.sets().set(row, || neighbours.text(at).map(Value::datum)) }
     }
 }

@@ -136,8 +136,7 @@ fn begin_round(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: S
     suspects.all.extend(&components.left);
     if when == Settle::Now {
         let apart: Vec<Key> = suspects.apart.iter().copied().collect();
-        // SAFETY: `rows_of` passes values of the table's columns.
-        table::rows_of(components, &apart, &mut |all, row| unsafe { all.add_former(&row) });
+        table::rows_of(components, &apart, &mut |all, row| all.add_former(&row));
     }
     suspects
 }
@@ -209,8 +208,7 @@ fn settle_marked(setup: &Setup) -> usize {
     // Marks are deleted first, because the user's triggers may mark groups during `settle`.
     marks::clear(setup);
     let mut components = Components::new(setup);
-    // SAFETY: `marked` returns values of the key's type.
-    let apart = ids.iter().map(|&id| unsafe { components.key(id) }).collect();
+    let apart = ids.iter().map(|&id| components.key(id)).collect();
     settle(&mut components, apart, Settle::Now);
     ids.len()
 }

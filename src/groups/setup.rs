@@ -20,7 +20,6 @@ use crate::family::changes::changes;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::generated::is_computed_from;
 use crate::family::given::{Given, Of};
-use crate::family::scan::value;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
 use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
@@ -247,21 +246,6 @@ impl Setup {
     /// The column of the texts, if they are compared after fingerprints.
     pub fn text(&self) -> Option<&Column> {
         self.text.as_ref().map(|text| &text.column)
-    }
-
-    /// Whether an update may have moved a row to another partition.
-    ///
-    /// # Safety
-    /// The slots hold the row before and after.
-    pub unsafe fn may_move(
-        &self,
-        was: *mut pg_sys::TupleTableSlot,
-        is: *mut pg_sys::TupleTableSlot,
-    ) -> bool {
-        // SAFETY: both slots hold a row of the trigger's table, whose columns these are.
-        self.moving
-            .iter()
-            .any(|column| unsafe { !column.same(value(was, column), value(is, column)) })
     }
 
     /// Gives the warnings about missing indexes, once in each session.

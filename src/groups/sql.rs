@@ -7,35 +7,64 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
 use crate::family::column::Column;
+use crate::family::value::Value;
 
-/// A parameter of a statement: its type, and its value; `None` for NULL.
-pub type Parameter = (pg_sys::Oid, Option<pg_sys::Datum>);
+/// A parameter of a statement: its type, and its value; `None` for NULL. Invariant: the value, or
+/// its elements, are of that type.
+#[derive(Clone, Copy)]
+pub struct Parameter {
+    of: pg_sys::Oid,
+    value: Option<pg_sys::Datum>,
+}
 
-/// An array of values of a type; `None` stands for NULL.
-///
-/// # Safety
-/// The values are of the type.
-pub unsafe fn array(of: pg_sys::Oid, values: &[Option<pg_sys::Datum>]) -> Parameter {
-    let (mut length, mut by_value, mut alignment) = (0, false, 0);
-    let null = pg_sys::Datum::null();
-    let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
-    let mut values: Vec<_> = values.iter().map(|value| value.unwrap_or(null)).collect();
-    let (mut count, mut first) = (values.len() as i32, 1);
-    // SAFETY: the values are of the type `of`, and the array has one dimension.
-    unsafe {
-        pg_sys::get_typlenbyvalalign(of, &mut length, &mut by_value, &mut alignment);
-        let array = pg_sys::construct_md_array(
-            values.as_mut_ptr(),
-            nulls.as_mut_ptr(),
-            1,
-            &mut count,
-            &mut first,
-            of,
-            i32::from(length),
-            by_value,
-            alignment,
-        );
-        (pg_sys::get_array_type(of), Some(pg_sys::Datum::from(array)))
+impl Parameter {
+    /// # Safety
+    /// The datum is a value of the type, and lives as long as the parameter is used.
+    pub unsafe fn new(of: pg_sys::Oid, value: pg_sys::Datum) -> Self {
+        Parameter { of, value: Some(value) }
+    }
+
+    pub fn of(self) -> pg_sys::Oid {
+        self.of
+    }
+
+    /// The parameter as the executor expects it.
+    pub fn external(self) -> pg_sys::ParamExternData {
+        let (ptype, isnull) = (self.of, self.value.is_none());
+        let value = self.value.unwrap_or(pg_sys::Datum::null());
+        pg_sys::ParamExternData { value, isnull, pflags: 0, ptype }
+    }
+
+    pub fn relation(oid: pg_sys::Oid) -> Self {
+        Parameter { of: pg_sys::REGCLASSOID, value: Some(oid.into()) }
+    }
+
+    /// An array of values of a type; `None` stands for NULL.
+    pub fn array<'a>(of: pg_sys::Oid, values: impl Iterator<Item = Option<Value<'a>>>) -> Self {
+        let (mut length, mut by_value, mut alignment) = (0, false, 0);
+        let (mut nulls, mut datums) = (Vec::new(), Vec::new());
+        for value in values {
+            assert!(value.is_none_or(|value| value.base() == of), "a value of the array's type");
+            nulls.push(value.is_none());
+            datums.push(value.map_or(pg_sys::Datum::null(), Value::datum));
+        }
+        let (mut count, mut first) = (datums.len() as i32, 1);
+        // SAFETY: the values are of the type `of`, and the array has one dimension.
+        unsafe {
+            pg_sys::get_typlenbyvalalign(of, &mut length, &mut by_value, &mut alignment);
+            let array = pg_sys::construct_md_array(
+                datums.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+                1,
+                &mut count,
+                &mut first,
+                of,
+                i32::from(length),
+                by_value,
+                alignment,
+            );
+            Parameter { of: pg_sys::get_array_type(of), value: Some(array.into()) }
+        }
     }
 }
 

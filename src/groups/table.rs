@@ -5,17 +5,20 @@ use std::collections::HashMap;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::access::Access;
+use super::access::{Access, Returned};
 use super::components::Components;
 use super::keys::Key;
 use super::own_update::OwnUpdate;
 use super::row::{At, RowValues};
 use super::setup::Setup;
-use super::sql::{Equal, Parameter, array};
+use super::sql::{Equal, Parameter};
 use super::strangers::rights_for_ids;
 use crate::catalog::names::{qualified_name, quoted, relation_name};
 use crate::error::raise;
 use crate::family::column::Named;
+use crate::family::scan::Opened;
+use crate::family::snapshot::Snapshot;
+use crate::family::value::Value;
 use crate::types::tid;
 
 /// The most values that one query names, so that its arrays stay small.
@@ -32,7 +35,7 @@ fn name(setup: &Setup) -> String {
 }
 
 /// A consumer of rows. It adds their values to the components.
-type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, RowValues);
+type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, RowValues<'_>);
 
 /// Passes every row of some groups to `sink`.
 pub fn rows_of<'c>(components: &mut Components<'c>, ids: &[Key], sink: Sink<'_, 'c>) {
@@ -53,9 +56,8 @@ fn rows_by<'c>(components: &mut Components<'c>, column: &Named, keys: &[Key], si
         Equal::of(&setup.key.column).to(&quoted(&column.name), "u.value")
     );
     for keys in keys.chunks(MAX_VALUES) {
-        let values: Vec<_> = keys.iter().map(|&key| Some(components.keys.value(key))).collect();
-        // SAFETY: `keys` holds values of the key's type only.
-        let values = unsafe { array(setup.key.column.base, &values) };
+        let values = keys.iter().map(|&key| Some(components.keys.value(key)));
+        let values = Parameter::array(setup.key.column.base, values);
         read(components, &condition, &[values], sink);
     }
 }
@@ -82,14 +84,17 @@ fn read<'c>(
     let numbers: HashMap<pg_sys::Oid, u32> =
         members.map(|(member, number)| (member.table, number)).collect();
     access(setup).query(&source, parameters, &mut |row| {
-        let table = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
-        // SAFETY: column 2 is the row's ctid, and the pointer is valid until the next row.
-        let tid = row.value(2).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) });
-        let member = table.and_then(|oid| numbers.get(&oid).copied());
-        let at = member.zip(tid).map(|(member, tid)| At { member, tid });
-        let scope = (0..setup.scope.len() as i32).map(|column| row.value(6 + column)).collect();
-        let (key, cluster, searched) = (row.value(3), row.value(4), row.value(5));
-        let values = RowValues { key, cluster, searched, scope, text: None, at };
+        let member = row.oid(1).and_then(|oid| numbers.get(&oid).copied());
+        let at = member.zip(row.tid(2)).map(|(member, tid)| At { member, tid });
+        let scope = setup.scope.iter().zip(6..);
+        let values = RowValues {
+            key: row.value(3, &setup.key.column),
+            cluster: row.value(4, &setup.cluster.column),
+            searched: row.value(5, &setup.searched.column),
+            scope: scope.map(|(named, number)| row.value(number, &named.column)).collect(),
+            text: None,
+            at,
+        };
         sink(components, values);
     });
 }
@@ -107,8 +112,8 @@ fn access(setup: &Setup) -> Access {
 #[derive(Clone, Copy)]
 pub struct NewId {
     pub at: At,
-    pub key: pg_sys::Datum,
-    pub id: Option<pg_sys::Datum>,
+    pub key: Value<'static>,
+    pub id: Option<Value<'static>>,
     /// Whether the statement has written this row, so that no other transaction can change it.
     pub is_own: bool,
 }
@@ -139,37 +144,16 @@ pub fn lock_rows(setup: &Setup, new_ids: &[NewId]) -> bool {
     let mut others = others.peekable();
     while let Some(&At { member: number, .. }) = others.peek() {
         let member = &setup.family.members[number as usize];
-        // SAFETY: the family's relations are locked. The slot and the relation are closed below, or
-        // when the transaction aborts.
-        unsafe {
-            let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-            let relation = pg_sys::table_open(member.table, no_lock);
-            let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
-            let mut are_there = true;
-            while let Some(at) = others.next_if(|at| are_there && at.member == number) {
-                pgrx::check_for_interrupts!();
-                let mut failure = pg_sys::TM_FailureData::default();
-                let result = pg_sys::table_tuple_lock(
-                    relation,
-                    &mut tid::unpack(at.tid),
-                    &raw mut pg_sys::SnapshotAnyData,
-                    slot,
-                    pg_sys::GetCurrentCommandId(true),
-                    pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-                    pg_sys::LockWaitPolicy::LockWaitBlock,
-                    // Of a row that has changed, this locks the latest version, which then stays
-                    // until everything has been read again.
-                    pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8,
-                    &mut failure,
-                );
-                are_there =
-                    result == pg_sys::TM_Result::TM_Ok && tid::pack(&(*slot).tts_tid) == at.tid;
-            }
-            pg_sys::ExecDropSingleTupleTableSlot(slot);
-            pg_sys::table_close(relation, no_lock);
-            if !are_there {
-                return false;
-            }
+        let any = Snapshot::any();
+        let Some(mut opened) = Opened::open(member, &any) else { return false };
+        let mut are_there = true;
+        while let Some(at) = others.next_if(|at| are_there && at.member == number) {
+            pgrx::check_for_interrupts!();
+            are_there = opened.lock_row(at.tid);
+        }
+        opened.close();
+        if !are_there {
+            return false;
         }
     }
     true
@@ -190,30 +174,19 @@ fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
         key = quoted(&key.name),
         cluster = quoted(&cluster.name),
     );
-    let mut tids: Vec<_> = new_ids.iter().map(|row| tid::unpack(row.at.tid)).collect();
-    let tables =
-        new_ids.iter().map(|row| Some(setup.family.members[row.at.member as usize].table.into()));
-    let tables: Vec<Option<pg_sys::Datum>> = tables.collect();
-    let tids: Vec<_> =
-        tids.iter_mut().map(|tid| Some(pg_sys::Datum::from(&raw mut *tid))).collect();
-    let keys: Vec<_> = new_ids.iter().map(|row| Some(row.key)).collect();
-    let ids: Vec<_> = new_ids.iter().map(|row| row.id).collect();
-    let base = key.column.base;
-    // SAFETY: keys and ids are values of the key's type, the others OIDs and TIDs.
-    let parameters = unsafe {
-        [
-            array(pg_sys::OIDOID, &tables),
-            array(pg_sys::TIDOID, &tids),
-            array(base, &keys),
-            array(base, &ids),
-        ]
-    };
+    let tids: Vec<_> = new_ids.iter().map(|row| tid::unpack(row.at.tid)).collect();
+    let table_of = |row: &NewId| setup.family.members[row.at.member as usize].table;
+    let (base, rows) = (key.column.base, || new_ids.iter());
+    let parameters = [
+        Parameter::array(pg_sys::OIDOID, rows().map(|row| Some(Value::oid(table_of(row))))),
+        Parameter::array(pg_sys::TIDOID, tids.iter().map(|tid| Some(Value::tid(tid)))),
+        Parameter::array(base, rows().map(|row| Some(row.key))),
+        Parameter::array(base, rows().map(|row| row.id)),
+    ];
     let own_update = OwnUpdate::begin(setup);
-    let mut took_all = |row: &super::access::Row| {
-        // SAFETY: all four are values of the key's type.
-        let took = unsafe {
-            key.column.is(row.value(1), row.value(3)) && key.column.is(row.value(2), row.value(4))
-        };
+    let mut took_all = |row: &Returned<'_>| {
+        let value = |number| row.value(number, &key.column);
+        let took = key.column.is(value(1), value(3)) && key.column.is(value(2), value(4));
         if !took {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,

@@ -2,11 +2,14 @@
 
 use pgrx::pg_sys;
 
+use crate::family::value::Row;
+
 /// A transition table, read from its beginning.
 pub struct Transition {
     store: *mut pg_sys::Tuplestorestate,
     pointer: i32,
     slot: *mut pg_sys::TupleTableSlot,
+    table: pg_sys::Oid,
 }
 
 impl Transition {
@@ -24,27 +27,25 @@ impl Transition {
                 (*relation).rd_att,
                 &raw const pg_sys::TTSOpsMinimalTuple,
             );
-            Transition { store, pointer, slot }
+            Transition { store, pointer, slot, table: (*relation).rd_id }
         }
     }
 
     /// How many rows there are.
-    ///
-    /// # Safety
-    /// `store` is a transition table.
-    pub unsafe fn count(store: *mut pg_sys::Tuplestorestate) -> usize {
-        // SAFETY: `store` is a transition table.
-        usize::try_from(unsafe { pg_sys::tuplestore_tuple_count(store) }).unwrap_or(0)
+    pub fn count(&self) -> usize {
+        // SAFETY: `open` requires that the store outlives this.
+        usize::try_from(unsafe { pg_sys::tuplestore_tuple_count(self.store) }).unwrap_or(0)
     }
 
-    /// The slot with the next row, valid until the next call.
-    pub fn next(&mut self) -> Option<*mut pg_sys::TupleTableSlot> {
+    /// The next row.
+    pub fn next(&mut self) -> Option<Row<'_>> {
         pgrx::check_for_interrupts!();
         // SAFETY: `open` requires that the store outlives this, and has made the slot and the
-        // pointer.
+        // pointer. The row stays in the slot until the next call.
         unsafe {
             pg_sys::tuplestore_select_read_pointer(self.store, self.pointer);
-            pg_sys::tuplestore_gettupleslot(self.store, true, false, self.slot).then_some(self.slot)
+            pg_sys::tuplestore_gettupleslot(self.store, true, false, self.slot)
+                .then(|| Row::in_slot(self.table, self.slot))
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use pgrx::pg_sys;
 
 use super::assign::assign;
-use super::components::{Components, Row};
+use super::components::{Components, Row as Known};
 use super::looks::note_look;
 use super::marks;
 use super::own_update::refuse_meanwhile;
@@ -22,9 +22,10 @@ use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};
 use crate::family::arguments::By;
 use crate::family::scan::{Next, Opened};
-use crate::family::snapshot;
+use crate::family::snapshot::Snapshot;
 use crate::family::tables::Member;
-use crate::types::{ConfigText, tid};
+use crate::family::value::Row;
+use crate::types::ConfigText;
 
 /// Finds all groups of the table, and writes the ids that change. Returns how many groups there
 /// are. The caller holds the column's lock exclusively.
@@ -37,8 +38,7 @@ pub fn regroup_all(setup: &Setup) -> usize {
         match joinable(setup) {
             Some((member, index)) => by_join(&mut components, member, index),
             None => {
-                // SAFETY: `all_rows` passes values of the table's columns.
-                table::all_rows(&mut components, &mut |all, row| unsafe { all.add_former(&row) });
+                table::all_rows(&mut components, &mut |all, row| all.add_former(&row));
                 let points = components.fresh_points();
                 search(&mut components, &points, View::Committed, previous_look);
             }
@@ -87,44 +87,36 @@ pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
 /// Connects the rows of each cluster that the join of the index finds.
 fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid) {
     let setup = components.setup;
-    // SAFETY: the snapshot is registered until `release`, and active during the join.
-    unsafe {
-        let snapshot = snapshot::snapshot();
-        pg_sys::PushActiveSnapshot(snapshot);
-        // The TID of each row, and that of its group's representative.
-        let mut members: Vec<(u64, u64)> = as_role(setup.owner, || components_of(setup, index));
-        pg_sys::PopActiveSnapshot();
-        members.sort_unstable();
-        let mut representatives = HashMap::new();
-        let mut members = members.into_iter().peekable();
-        let mut take = |slot: *mut pg_sys::TupleTableSlot| {
-            let (tid, row) = (tid::pack(&(*slot).tts_tid), RowValues::of(slot, setup));
-            let mut representative = None;
-            while let Some(&(member, its)) = members.peek() {
-                if member > tid {
-                    break;
-                }
-                representative = (member == tid).then_some(its);
-                members.next();
-            }
-            let key = row.key.filter(|_| representative.is_some() || row.cluster.is_some());
-            let Some(key) = key else { return };
-            let (key, stored) = (components.key(key), components.id(row.cluster));
-            let first = representative.map_or(key, |representative| {
-                *representatives.entry(representative).or_insert(key)
-            });
-            *components.row_mut(key) = Row::found(stored, At { member: 0, tid });
-            components.link_rows(key, first);
-        };
-        if let Some(opened) = Opened::open(member, snapshot) {
-            opened.all(true, &mut |slot| {
-                take(slot);
-                Next::Any
-            });
-            opened.close();
+    let snapshot = Snapshot::latest();
+    // SAFETY: the snapshot is released below.
+    unsafe { pg_sys::PushActiveSnapshot(snapshot.raw()) };
+    // The TID of each row, and that of its group's representative.
+    let mut members: Vec<(u64, u64)> = as_role(setup.owner, || components_of(setup, index));
+    // SAFETY: the snapshot pushed above is the active one.
+    unsafe { pg_sys::PopActiveSnapshot() };
+    members.sort_unstable();
+    let mut representatives = HashMap::new();
+    let mut members = members.into_iter().peekable();
+    let mut take = |row: Row<'_>| {
+        let (tid, row) = (row.tid(), RowValues::of(row, setup));
+        let mut representative = None;
+        while let Some((member, its)) = members.next_if(|&(member, _)| member <= tid) {
+            representative = (member == tid).then_some(its);
         }
-        snapshot::release(snapshot);
+        let key = row.key.filter(|_| representative.is_some() || row.cluster.is_some());
+        let Some(key) = key else { return Next::Any };
+        let (key, stored) = (components.key(key), components.id(row.cluster));
+        let first = representative
+            .map_or(key, |representative| *representatives.entry(representative).or_insert(key));
+        *components.row_mut(key) = Known::found(stored, At { member: 0, tid });
+        components.link_rows(key, first);
+        Next::Any
+    };
+    if let Some(opened) = Opened::open(member, &snapshot) {
+        opened.all(true, &mut take);
+        opened.close();
     }
+    snapshot.release();
 }
 
 /// The rows of groups of two or more, each with the representative of its group.

@@ -3,6 +3,7 @@
 use pgrx::pg_sys;
 
 use crate::family::column::Column;
+use crate::family::value::Value;
 
 /// New values of some columns.
 #[derive(Default)]
@@ -15,9 +16,9 @@ pub struct Changes {
 impl Changes {
     /// Sets a column to a value of its base type. Raises an ERROR if the column's domain does not
     /// allow the value.
-    pub fn set(&mut self, column: &Column, value: Option<pg_sys::Datum>) {
+    pub fn set(&mut self, column: &Column, value: Option<Value<'_>>) {
         let is_null = value.is_none();
-        let value = value.unwrap_or(pg_sys::Datum::null());
+        let value = value.map_or(pg_sys::Datum::null(), Value::datum);
         if column.declared != column.base {
             // SAFETY: the value is of the domain's base type; nothing is cached between calls.
             unsafe {

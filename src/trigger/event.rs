@@ -5,19 +5,21 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::changes::Changes;
 use crate::call::trigger_data;
 use crate::error::raise;
 use crate::family::column::Column;
-use crate::types::tid;
+use crate::family::value::{Row, Value, same};
 
-/// What fired the trigger.
+/// What fired the trigger. Invariant: the relation is open during `'a`, the trigger is one of its,
+/// and the rows are its.
 pub struct Event<'a> {
     pub relation: pg_sys::Relation,
     pub trigger: &'a pg_sys::Trigger,
     /// The row to be stored.
-    pub new: pg_sys::HeapTuple,
+    new: pg_sys::HeapTuple,
     /// The row that an UPDATE replaces.
-    pub old: Option<pg_sys::HeapTuple>,
+    old: Option<pg_sys::HeapTuple>,
 }
 
 /// Where a row is stored.
@@ -52,32 +54,45 @@ impl Event<'_> {
         }
     }
 
+    /// The new row.
+    fn row(&self) -> Row<'_> {
+        // SAFETY: PostgreSQL passes a row of the relation.
+        unsafe { Row::of_tuple(self.new, self.relation) }
+    }
+
+    /// The row that an UPDATE replaces.
+    pub fn old(&self) -> Option<Row<'_>> {
+        // SAFETY: PostgreSQL passes a row of the relation.
+        self.old.map(|old| unsafe { Row::of_tuple(old, self.relation) })
+    }
+
     /// The value of a column of the new row.
-    ///
-    /// # Safety
-    /// The column is one of the trigger's table.
-    pub unsafe fn value(&self, column: &Column) -> Option<pg_sys::Datum> {
-        // SAFETY: the column is one of the trigger's table.
-        unsafe { self.read(self.new, column) }
+    pub fn value(&self, column: &Column) -> Option<Value<'_>> {
+        self.row().value(column)
     }
 
     /// Whether an UPDATE leaves the bytes of a value unchanged. False for an INSERT.
-    ///
-    /// # Safety
-    /// The column is one of the trigger's table.
-    pub unsafe fn keeps(&self, column: &Column) -> bool {
-        // SAFETY: both rows and the column are of the trigger's table.
-        let same = |old| unsafe { column.same(self.read(old, column), self.value(column)) };
-        self.old.is_some_and(same)
+    pub fn keeps(&self, column: &Column) -> bool {
+        self.old().is_some_and(|old| same(old.value(column), self.value(column)))
     }
 
-    /// The value of a column in the new or the old row.
-    ///
-    /// # Safety
-    /// The row and the column are of the trigger's table.
-    pub unsafe fn read(&self, row: pg_sys::HeapTuple, column: &Column) -> Option<pg_sys::Datum> {
-        // SAFETY: the row has the descriptor of the open relation, which has the column.
-        unsafe { column.read(row, (*self.relation).rd_att) }
+    /// The new row with changed values.
+    pub fn changed(&self, changes: Changes) -> pg_sys::HeapTuple {
+        // SAFETY: the changes are to columns of the relation, of which the row is one.
+        unsafe { changes.apply(self.new, (*self.relation).rd_att) }
+    }
+
+    /// Calls `with` with a slot that holds the new row.
+    pub fn in_slot<T>(&self, with: impl FnOnce(*mut pg_sys::TupleTableSlot) -> T) -> T {
+        // SAFETY: the row has the relation's descriptor. The slot is dropped below.
+        unsafe {
+            let (descriptor, kind) = ((*self.relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
+            let slot = pg_sys::MakeSingleTupleTableSlot(descriptor, kind);
+            pg_sys::ExecStoreHeapTuple(self.new, slot, false);
+            let result = with(slot);
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            result
+        }
     }
 
     pub fn table(&self) -> pg_sys::Oid {
@@ -97,9 +112,7 @@ impl Event<'_> {
 
     /// The place of the old row.
     pub fn old_place(&self) -> Option<RowPlace> {
-        // SAFETY: the trigger manager's row is valid during the call.
-        let place = |row: pg_sys::HeapTuple| tid::pack(unsafe { &(*row).t_self });
-        self.old.map(|row| RowPlace { table: self.table(), tid: place(row) })
+        self.old().map(|row| RowPlace { table: self.table(), tid: row.tid() })
     }
 }
 

@@ -6,9 +6,11 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use super::event::Event;
 use crate::family::column::Column;
 use crate::family::generated::inputs;
+use crate::family::value::Value;
 
 /// The expression of a generated column, ready to be evaluated.
 pub struct Expression {
+    column: Column,
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
     /// The columns that it reads. `None` if it reads the whole row.
@@ -30,43 +32,31 @@ impl Expression {
                 let executor = pg_sys::CreateExecutorState();
                 let state = pg_sys::ExecPrepareExpr(node.cast(), executor);
                 let context = pg_sys::MakePerTupleExprContext(executor);
-                Expression { state, context, inputs }
+                Expression { column: *column, state, context, inputs }
             })
         }
     }
 
     /// Whether the UPDATE changes a column that the expression reads. True for an INSERT.
-    ///
-    /// # Safety
-    /// The event is of the table that the expression was made for.
-    pub unsafe fn input_changed(&self, event: &Event<'_>) -> bool {
-        event.old.is_none()
-            || self.inputs.as_ref().is_none_or(|inputs| {
-                // SAFETY: the inputs are columns of the event's table.
-                inputs.iter().any(|input| unsafe { !event.keeps(input) })
-            })
+    pub fn input_changed(&self, event: &Event<'_>) -> bool {
+        let changes = |inputs: &Vec<Column>| inputs.iter().any(|input| !event.keeps(input));
+        event.old().is_none() || self.inputs.as_ref().is_none_or(changes)
     }
 
     /// The value for the new row, valid until the next row.
     ///
     /// # Safety
     /// The event is of the table that the expression was made for.
-    pub unsafe fn evaluate(&self, event: &Event<'_>) -> Option<pg_sys::Datum> {
-        // SAFETY: the slot holds the new row, which has the relation's descriptor, during the
-        // evaluation. The memory context of the result is reset only here.
-        unsafe {
+    pub unsafe fn evaluate(&self, event: &Event<'_>) -> Option<Value<'_>> {
+        // SAFETY: the slot holds the new row during the evaluation. The memory context of the
+        // result is reset only here. The result is of the column's type.
+        event.in_slot(|slot| unsafe {
             pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
-            let slot = pg_sys::MakeSingleTupleTableSlot(
-                (*event.relation).rd_att,
-                &raw const pg_sys::TTSOpsHeapTuple,
-            );
-            pg_sys::ExecStoreHeapTuple(event.new, slot, false);
             (*self.context).ecxt_scantuple = slot;
             let mut is_null = true;
             let value = PgMemoryContexts::For((*self.context).ecxt_per_tuple_memory)
                 .switch_to(|_| pg_sys::ExecEvalExpr(self.state, self.context, &mut is_null));
-            pg_sys::ExecDropSingleTupleTableSlot(slot);
-            (!is_null).then_some(value)
-        }
+            (!is_null).then(|| self.column.value(value))
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::base::bits::B256;
 
-use super::arguments::Action;
+use super::arguments::{Action, Arguments};
 use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
@@ -15,17 +15,19 @@ use super::setup::{self, Setup};
 use super::violation::Violation;
 use crate::call::{StatementId, interrupts, keep};
 use crate::catalog::Schema;
+use crate::claims;
 use crate::claims::board::{self, Scope, What};
-use crate::claims::{self, Value};
 use crate::family::arguments::By;
-use crate::family::column::{Column, Generated, Named, widen};
+use crate::family::column::{Column, Generated, Named};
+use crate::family::scan::Asked;
+use crate::family::snapshot::Snapshot;
 use crate::family::tables::Family;
+use crate::family::value::{Row, Value};
 use crate::family::verify::Texts;
 use crate::family::{lock, snapshot};
 use crate::memory;
-use crate::types::datum::{Decode, Encode};
 use crate::types::hash::hash_of;
-use crate::types::{Code, NearText, Text, TextPassage, Width};
+use crate::types::{Code, Width};
 
 /// The outcome for the row.
 #[derive(Clone, Copy)]
@@ -40,18 +42,15 @@ pub enum Verdict {
 /// # Safety
 /// PostgreSQL passes the call.
 pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
+    memory::prepare();
     // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
-    unsafe {
-        memory::prepare();
-        let event = Event::of(fcinfo);
-        let schema = Schema::of_call(fcinfo);
-        let mut setup = setup::take(event.relation, event.trigger, schema);
-        let verdict =
-            Judge { event: &event, setup: &mut setup, fcinfo, changes: Changes::default() }
-                .verdict();
-        setup::give_back(event.trigger.tgoid, setup);
-        verdict
-    }
+    let (event, schema) = unsafe { (Event::of(fcinfo), Schema::of_call(fcinfo)) };
+    // SAFETY: the event's relation is open, and the trigger is one of its.
+    let mut setup = unsafe { setup::take(event.relation, event.trigger, schema) };
+    let judge = Judge { event: &event, setup: &mut setup, fcinfo, changes: Changes::default() };
+    let verdict = judge.verdict();
+    setup::give_back(event.trigger.tgoid, setup);
+    verdict
 }
 
 /// State that the calls of one statement share.
@@ -62,12 +61,6 @@ struct Site {
     /// Whether the statement has hashed a text, or compared one: then its model is known.
     has_hashed: bool,
     has_verified: bool,
-}
-
-/// # Safety
-/// PostgreSQL passes the call.
-unsafe fn site<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Site {
-    keep(fcinfo, |_: &()| true, || ((), Site::default()))
 }
 
 /// What is still to be done for a row.
@@ -85,6 +78,7 @@ enum Needs {
     ClaimOnly,
 }
 
+/// A call of the trigger. Invariant: PostgreSQL passes `fcinfo`, from which the event was read.
 struct Judge<'a> {
     event: &'a Event<'a>,
     setup: &'a mut Setup,
@@ -92,149 +86,124 @@ struct Judge<'a> {
     changes: Changes,
 }
 
-impl Judge<'_> {
-    unsafe fn verdict(mut self) -> Verdict {
-        // SAFETY: the event is of this call, and the column is one of its table.
-        unsafe {
-            let column = self.setup.arguments.searched.column;
-            let before = self
-                .event
-                .old
-                .map(|old| self.event.read(old, &column).map(|datum| self.searched_code(datum)));
-            let searched = self.new_code(before);
-            let needs = self.classify(before, searched);
-            if claims::is_any() {
-                self.go_on_with_claims(needs);
+impl<'a> Judge<'a> {
+    fn verdict(mut self) -> Verdict {
+        let column = self.setup.arguments.searched.column;
+        let before =
+            self.event.old().map(|old| old.value(&column).map(|value| self.searched_code(value)));
+        let searched = self.new_code(before);
+        let needs = self.classify(before, searched);
+        if claims::is_any() {
+            self.go_on_with_claims(needs);
+        }
+        if !matches!(needs, Needs::Look | Needs::ClaimOnly) {
+            return self.keep();
+        }
+        let found = match (searched, self.scope()) {
+            (Some(searched), Some(scope)) => self.claim_and_search(searched, &scope, needs),
+            _ => None,
+        };
+        if needs == Needs::ClaimOnly {
+            return self.keep();
+        }
+        match (found, self.setup.arguments.action) {
+            (Some(_), Action::Skip) => Verdict::NoRow,
+            (Some(found), Action::Error) => {
+                Verdict::Violation(Violation::new(self.event, &self.setup.arguments, &found))
             }
-            if !matches!(needs, Needs::Look | Needs::ClaimOnly) {
-                return self.keep();
-            }
-            let found = match (searched, self.scope()) {
-                (Some(searched), Some(scope)) => self.claim_and_search(searched, &scope, needs),
-                _ => None,
-            };
-            if needs == Needs::ClaimOnly {
-                return self.keep();
-            }
-            match (found, self.setup.arguments.action) {
-                (Some(_), Action::Skip) => Verdict::NoRow,
-                (Some(found), Action::Error) => {
-                    Verdict::Violation(Violation::new(self.event, &self.setup.arguments, &found))
-                }
-                (found, _) => {
-                    self.mark(found);
-                    self.keep()
-                }
+            (found, _) => {
+                self.mark(found);
+                self.keep()
             }
         }
     }
 
     /// A fingerprint, or in its place a hash of the text if rows are searched by texts.
-    ///
-    /// # Safety
-    /// The datum is a value of the column that is searched.
-    unsafe fn searched_code(&self, datum: pg_sys::Datum) -> Code {
-        // SAFETY: the datum is a value of the column that is searched.
-        unsafe {
-            match self.setup.arguments.by {
-                By::Distance { width, .. } => width.code(datum),
-                By::Similarity(_) => match Value::of_text(datum) {
-                    Value::Text(hash) => Code::new(hash),
-                    Value::Fingerprint(_, code) => code,
-                },
-            }
+    fn searched_code(&self, value: Value<'_>) -> Code {
+        match self.setup.arguments.by {
+            By::Distance { width, .. } => value.code(width),
+            By::Similarity(_) => Code::new(value.with_bytes(|bytes| hash_of(bytes))),
         }
     }
 
-    unsafe fn keep(self) -> Verdict {
-        // SAFETY: the changes are to columns of the trigger's table.
-        Verdict::Row(unsafe { self.changes.apply(self.event.new, (*self.event.relation).rd_att) })
+    /// The row, with its changes.
+    fn keep(self) -> Verdict {
+        Verdict::Row(self.event.changed(self.changes))
     }
 
     /// What the new row is searched by. `before`: what the old row was searched by, for an UPDATE.
-    unsafe fn new_code(&mut self, before: Option<Option<Code>>) -> Option<Code> {
-        // SAFETY: the columns are of the event's table, and an expression is made for that table.
-        unsafe {
-            let arguments = &self.setup.arguments;
-            let (event, column) = (self.event, arguments.searched.column);
-            let By::Distance { width, .. } = arguments.by else {
-                return event.value(&column).map(|text| self.searched_code(text));
+    fn new_code(&mut self, before: Option<Option<Code>>) -> Option<Code> {
+        let Arguments { by, searched, body, .. } = &self.setup.arguments;
+        let (event, column, body) = (self.event, searched.column, *body);
+        let By::Distance { width, .. } = *by else {
+            return event.value(&column).map(|text| self.searched_code(text));
+        };
+        if column.generated == Generated::Stored {
+            let fcinfo = self.fcinfo;
+            // SAFETY: the event is of this call, and the column is a generated one of its table.
+            let make = || unsafe { Expression::of(fcinfo, event, &column) };
+            let expression = self.site().expression.get_or_insert_with(make);
+            return match before {
+                Some(code) if !expression.input_changed(event) => code,
+                // SAFETY: the expression was made for this call site, so for this table.
+                _ => unsafe { expression.evaluate(event) }.map(|value| value.code(width)),
             };
-            if column.generated == Generated::Stored {
-                let make = || Expression::of(self.fcinfo, event, &column);
-                let expression = site(self.fcinfo).expression.get_or_insert_with(make);
-                return match before {
-                    Some(code) if !expression.input_changed(event) => code,
-                    _ => expression.evaluate(event).map(|datum| width.code(datum)),
-                };
-            }
-            let given = event.value(&column).map(|datum| width.code(datum));
-            let Some(body) = arguments.body else { return given };
-            if given.is_some() && (event.old.is_none() || event.keeps(&body)) {
-                return given;
-            }
-            let has_hashed = std::mem::replace(&mut site(self.fcinfo).has_hashed, true);
-            let code = event.value(&body).and_then(|text| self.hash(width, text, !has_hashed));
-            if code != given {
-                self.changes.set(&column, code.map(|code| width.fingerprint_datum(code)));
-            }
-            code
         }
+        let given = event.value(&column).map(|value| value.code(width));
+        let Some(body) = body else { return given };
+        if given.is_some() && (event.old().is_none() || event.keeps(&body)) {
+            return given;
+        }
+        let has_hashed = std::mem::replace(&mut self.site().has_hashed, true);
+        let code = event.value(&body).and_then(|text| self.hash(width, text, !has_hashed));
+        if code != given {
+            let value = |code| width.fingerprint_datum(code);
+            // SAFETY: the column has fingerprints of that width.
+            let value = code.map(|code| unsafe { column.value(value(code)) });
+            self.changes.set(&column, value);
+        }
+        code
     }
 
-    unsafe fn hash(
-        &mut self,
-        width: Width,
-        text: pg_sys::Datum,
-        statement_begins: bool,
-    ) -> Option<Code> {
-        // SAFETY: the body's column has the representation of text.
-        let text = unsafe { Text::decode(text) };
+    fn hash(&mut self, width: Width, text: Value<'_>, statement_begins: bool) -> Option<Code> {
         let hasher = self.setup.hasher(width, statement_begins);
-        let (text, interrupts) = (text.as_str(), &mut interrupts());
-        match width {
+        let interrupts = &mut interrupts();
+        text.with_text(|text| match width {
             Width::Bits64 => hasher.fingerprint::<u64>(text, interrupts).map(Code::new),
             Width::Bits128 => hasher.fingerprint::<u128>(text, interrupts).map(Code::new),
             Width::Bits256 => hasher.fingerprint::<B256>(text, interrupts).map(Code::new),
-        }
+        })
     }
 
     /// The values of the scope's columns. `None` if one is NULL: it equals nothing, so the row has
     /// no duplicates.
-    unsafe fn scope(&self) -> Option<Vec<pg_sys::Datum>> {
+    fn scope(&self) -> Option<Vec<Value<'a>>> {
         let columns = self.setup.arguments.scope.iter();
-        // SAFETY: the scope's columns are of the event's table.
-        columns.map(|scope| unsafe { self.event.value(&scope.column) }).collect()
+        columns.map(|scope| self.event.value(&scope.column)).collect()
     }
 
     /// Whether an UPDATE leaves the rest of what the row is judged by: its scope, and its text if
     /// texts are compared. The caller compares what the row is searched by.
-    unsafe fn leaves(&self, old: pg_sys::HeapTuple) -> bool {
+    fn leaves(&self, old: Row<'_>) -> bool {
         let (event, arguments) = (self.event, &self.setup.arguments);
-        // SAFETY: the columns are of the event's table, and `old` is its old row.
-        unsafe {
-            let are_equal = |column: &Column| {
-                let both = event.read(old, column).zip(event.value(column));
-                both.is_some_and(|(before, after)| column.equal(before, after))
-            };
-            let mut scope = arguments.scope.iter().map(|scope| &scope.column);
-            scope.all(|column| event.keeps(column) || are_equal(column))
-                && arguments.text.as_ref().is_none_or(|text| event.keeps(&text.column))
-        }
+        let are_equal = |column: &Column| {
+            let both = old.value(column).zip(event.value(column));
+            both.is_some_and(|(before, after)| column.equal(before, after))
+        };
+        let mut scope = arguments.scope.iter().map(|scope| &scope.column);
+        scope.all(|column| event.keeps(column) || are_equal(column))
+            && arguments.text.as_ref().is_none_or(|text| event.keeps(&text.column))
     }
 
     /// Whether an UPDATE leaves the key by which a row counts as the same row.
-    unsafe fn keeps_key(&self) -> bool {
+    fn keeps_key(&self) -> bool {
         let key = self.setup.arguments.key.as_ref().filter(|key| !key.unique.is_empty());
-        // SAFETY: the key's column is of the event's table.
-        key.is_none_or(|key| unsafe { self.event.keeps(&key.column) })
+        key.is_none_or(|key| self.event.keeps(&key.column))
     }
 
     /// The values that the row is judged by.
-    unsafe fn criteria(&self, searched: Option<Code>) -> Criteria {
-        // SAFETY: the columns are of the event's table.
-        let bytes =
-            |column: &Column| unsafe { self.event.value(column).map(|value| column.bytes(value)) };
+    fn criteria(&self, searched: Option<Code>) -> Criteria {
+        let bytes = |column: &Column| self.event.value(column).map(Value::bytes);
         let arguments = &self.setup.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
         let text = arguments.text.iter().map(|text| &text.column);
@@ -243,9 +212,8 @@ impl Judge<'_> {
 
     /// Ends claims of earlier rows. If the row moves to another partition, its claim continues
     /// there.
-    unsafe fn go_on_with_claims(&mut self, needs: Needs) {
-        // SAFETY: PostgreSQL passes the call of the trigger.
-        let statement = unsafe { self.statement() };
+    fn go_on_with_claims(&mut self, needs: Needs) {
+        let statement = self.statement();
         let (trigger, table) = (self.trigger_id(), self.event.table());
         if needs != Needs::NothingMoved {
             return claims::begin_row(statement, trigger, table);
@@ -258,35 +226,38 @@ impl Judge<'_> {
 
     /// Finds out what the row needs. An UPDATE of a partition's row is noted: if it moves the row
     /// to another partition, the INSERT there fires the trigger again.
-    unsafe fn classify(&self, before: Option<Option<Code>>, searched: Option<Code>) -> Needs {
+    fn classify(&self, before: Option<Option<Code>>, searched: Option<Code>) -> Needs {
         let event = self.event;
         let (table, trigger) = (event.table(), self.trigger_id());
         let root = self.setup.family.roots.first().copied().unwrap_or(table);
-        // SAFETY: the columns are of the event's table, and the statement is the one that runs.
-        unsafe {
-            let statement = self.statement();
-            let criteria = || self.criteria(searched);
-            let Some((place, old)) = event.old_place().zip(event.old) else {
-                let has_moved = event.is_partition()
-                    && moves::is_second_half(statement, root, trigger, table, criteria);
-                return if has_moved { Needs::NothingMoved } else { Needs::Look };
-            };
-            if event.is_partition() {
-                moves::note_update(statement, root, trigger, place, criteria());
-            }
-            if before != Some(searched) || !self.leaves(old) {
-                Needs::Look
-            } else if self.keeps_key() {
-                Needs::Nothing
-            } else {
-                Needs::ClaimOnly
-            }
+        let statement = self.statement();
+        let criteria = || self.criteria(searched);
+        let Some((place, old)) = event.old_place().zip(event.old()) else {
+            let has_moved = event.is_partition()
+                // SAFETY: the statement is running, and this is a trigger of its INSERT.
+                && unsafe { moves::is_second_half(statement, root, trigger, table, criteria) };
+            return if has_moved { Needs::NothingMoved } else { Needs::Look };
+        };
+        if event.is_partition() {
+            // SAFETY: the statement is running.
+            unsafe { moves::note_update(statement, root, trigger, place, criteria()) };
+        }
+        if before != Some(searched) || !self.leaves(old) {
+            Needs::Look
+        } else if self.keeps_key() {
+            Needs::Nothing
+        } else {
+            Needs::ClaimOnly
         }
     }
 
-    unsafe fn statement(&self) -> StatementId {
+    fn statement(&self) -> StatementId {
         // SAFETY: PostgreSQL passes the call of the trigger.
         unsafe { StatementId::of_trigger(self.fcinfo) }
+    }
+
+    fn site(&mut self) -> &mut Site {
+        keep(self.fcinfo, |_: &()| true, || ((), Site::default()))
     }
 
     /// Identifies a trigger within a statement. The copies in partitions have the same name.
@@ -296,73 +267,65 @@ impl Judge<'_> {
 
     /// Searches for a near row, if the row needs that. Before, the row gets a claim, unless the
     /// family's lock excludes other writers.
-    unsafe fn claim_and_search(
+    fn claim_and_search(
         &mut self,
         searched: Code,
-        scope: &[pg_sys::Datum],
+        scope: &[Value<'_>],
         needs: Needs,
     ) -> Option<Duplicate> {
         let (family, alone) = self.locked_family();
         let (event, trigger) = (self.event, self.trigger_id());
-        // SAFETY: the columns are of the event's table, and the family's relations are locked. The
-        // text lives as long as the call.
-        unsafe {
-            let has_verified = std::mem::replace(&mut site(self.fcinfo).has_verified, true);
-            let statement = self.statement();
-            let text = self.setup.arguments.text.as_ref().map(|text| text.column);
-            // Nothing is similar to NULL.
-            let own = match text {
-                Some(column) => Some(event.value(&column)?),
-                None => None,
-            };
-            let near_text = own.zip(self.setup.arguments.by.similar()).map(|(own, similar)| {
-                let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
-                match similar.words {
-                    Some(words) => TextPassage { words: words as u32, config, text }.encode(),
-                    None => NearText { similarity: similar.similarity, config, text }.encode(),
-                }
-            });
-            let triggers = self.setup.triggers;
-            let (arguments, texts) = self.setup.arguments_and_texts(own, !has_verified)?;
-            let window = arguments.window.as_ref();
-            let unique = arguments.key.as_ref().filter(|_| event.old.is_none());
-            let own_key = unique.and_then(|key| event.value(&key.column));
-            let query = Query {
-                searched,
-                by: &arguments.by,
-                near_text,
-                scope,
-                updated: event.old_place(),
-                key: arguments.key.as_ref(),
-                same_row: own_key.map(|key| (event.table(), key)),
-                since: window.map(|window| window.before(event.value(&window.column.column))),
-                any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
-            };
-            let member = family.indexed(event.table()).filter(|_| !alone);
-            let row = member.map(|member| claims::Incoming {
-                statement,
-                trigger,
-                table: member.table,
-                indexes: &member.indexes,
-                roots: &family.roots,
-                triggers,
-                column: hash_of(&arguments.searched.name),
-                what: what(&arguments.by, searched, texts.as_ref()),
-                scope: scope_of(&arguments.scope, scope),
-                attribute: member.searched.number,
-                is_vague: arguments.verification.is_some() || window.is_some(),
-                value: match arguments.by {
-                    By::Distance { width, .. } => Value::Fingerprint(width, searched),
-                    By::Similarity(_) => Value::Text(searched.fingerprint::<u64>()),
-                },
-            });
-            if needs == Needs::ClaimOnly {
-                row.as_ref().map(|row| claims::claim(row, || ()));
-                return None;
-            }
-            let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
-            find(&family, &query, texts, row.as_ref(), stays)
+        let has_verified = std::mem::replace(&mut self.site().has_verified, true);
+        let statement = self.statement();
+        let text = self.setup.arguments.text.as_ref().map(|text| text.column);
+        // Nothing is similar to NULL.
+        let own = match text {
+            Some(column) => Some(event.value(&column)?),
+            None => None,
+        };
+        let near_text = own.zip(self.setup.arguments.by.similar());
+        let near_text = near_text.map(|(own, similar)| Asked::near(similar, own));
+        let triggers = self.setup.triggers;
+        let (arguments, texts) = self.setup.arguments_and_texts(own, !has_verified)?;
+        let window = arguments.window.as_ref();
+        let unique = arguments.key.as_ref().filter(|_| event.old().is_none());
+        let own_key = unique.and_then(|key| event.value(&key.column));
+        let query = Query {
+            searched,
+            by: &arguments.by,
+            near_text,
+            scope,
+            updated: event.old_place(),
+            key: arguments.key.as_ref(),
+            same_row: own_key.map(|key| (event.table(), key)),
+            since: window.map(|window| window.before(event.value(&window.column.column))),
+            any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
+        };
+        let member = family.indexed(event.table()).filter(|_| !alone);
+        let row = member.map(|member| claims::Incoming {
+            statement,
+            trigger,
+            table: member.table,
+            indexes: &member.indexes,
+            roots: &family.roots,
+            triggers,
+            column: hash_of(&arguments.searched.name),
+            what: what(&arguments.by, searched, texts.as_ref()),
+            scope: scope_of(&arguments.scope, scope),
+            attribute: member.searched.number,
+            is_vague: arguments.verification.is_some() || window.is_some(),
+            value: match arguments.by {
+                By::Distance { width, .. } => claims::Value::Fingerprint(width, searched),
+                By::Similarity(_) => claims::Value::Text(searched.fingerprint::<u64>()),
+            },
+        });
+        if needs == Needs::ClaimOnly {
+            // SAFETY: the row's trigger calls this, in its statement.
+            row.as_ref().map(|row| unsafe { claims::claim(row, || ()) });
+            return None;
         }
+        let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
+        find(&family, &query, texts, row.as_ref(), stays)
     }
 
     /// The family, with its locks held and its relations locked against changes, and whether the
@@ -370,9 +333,10 @@ impl Judge<'_> {
     fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
             let known = self.setup.current_family();
-            // SAFETY: the event's relation is open, and the trigger is one of its triggers.
-            let alone = !board::is_there()
-                || unsafe { self.setup.needs_lock_alone(self.event.relation, self.event.trigger) };
+            let Event { relation, trigger, .. } = *self.event;
+            // SAFETY: the relation is open, and the trigger is one of its.
+            let mut needs_alone = || unsafe { self.setup.needs_lock_alone(relation, trigger) };
+            let alone = !board::is_there() || needs_alone();
             known.roots.iter().for_each(|&root| lock::take(root, alone));
             known.lock_relations();
             // Parents and children may have changed during the wait for locks.
@@ -387,12 +351,13 @@ impl Judge<'_> {
     fn mark(&mut self, found: Option<Duplicate>) {
         let arguments = &self.setup.arguments;
         if let Some(flag) = arguments.action.flag() {
-            self.changes.set(&flag, Some(pg_sys::Datum::from(found.is_some())));
+            let is_found = pg_sys::Datum::from(found.is_some());
+            // SAFETY: a flag is a boolean.
+            self.changes.set(&flag, Some(unsafe { flag.value(is_found) }));
         }
-        if let (Some(link), Some(key)) = (arguments.action.link(), &arguments.key) {
+        if let Some(link) = arguments.action.link() {
             let value = found.and_then(|found| found.key);
-            let value =
-                value.map(|value| widen(key.column.base, link.base, value).unwrap_or(value));
+            let value = value.map(|value| value.widened(&link).unwrap_or(value));
             self.changes.set(&link, value);
         }
     }
@@ -400,10 +365,7 @@ impl Judge<'_> {
 
 /// Searches for a row near the new one. A `row`, if given, is claimed before each search. The claim
 /// outlives this call if the row will be stored: if no near row was found, or if `stays` is true.
-///
-/// # Safety
-/// The family's relations are locked; the trigger was fired for the row.
-unsafe fn find(
+fn find(
     family: &Family,
     query: &Query<'_>,
     mut texts: Option<Texts<'_>>,
@@ -411,42 +373,41 @@ unsafe fn find(
     stays: bool,
 ) -> Option<Duplicate> {
     loop {
-        // SAFETY: the family's relations are locked. The snapshot is registered until `release`.
-        unsafe {
-            let completions = row.map(|_| snapshot::completions());
-            let ticket = row.map(|row| {
-                let mut texts = texts.as_mut().filter(|texts| texts.are_kept());
-                claims::claim(row, || {
-                    // Before a wait: compares texts already now, because their sketches are kept.
-                    if let Some(texts) = texts.take() {
-                        look_at_everything(family, query, Some(texts));
-                    }
-                })
-            });
-            let seen = ticket.map(|_| look_at_everything(family, query, texts.as_mut()));
-            if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
-                claims::withdraw(ticket);
-                busy.wait();
-                continue;
-            }
-            // No transaction has ended since, so no near row was committed after the dirty search
-            // began.
-            if matches!(seen, Some(Seen::None)) && completions == Some(snapshot::completions()) {
-                return None;
-            }
-            let snapshot = snapshot::snapshot();
-            let found = nearest(family, query, texts.as_mut(), snapshot);
-            snapshot::release(snapshot);
-            let Some(ticket) = ticket else { return found };
-            // The row that the dirty search saw is gone, and it may have kept the search from
-            // others in progress.
-            let again = found.is_none() && matches!(seen, Some(Seen::Row));
-            if again || found.is_some() && !stays {
-                claims::withdraw(ticket);
-            }
-            if !again {
-                return found;
-            }
+        let completions = row.map(|_| snapshot::completions());
+        let ticket = row.map(|row| {
+            let mut texts = texts.as_mut().filter(|texts| texts.are_kept());
+            // Before a wait: compares texts already now, because their sketches are kept.
+            let prepare = || {
+                if let Some(texts) = texts.take() {
+                    look_at_everything(family, query, Some(texts));
+                }
+            };
+            // SAFETY: the row's trigger calls this, in its statement.
+            unsafe { claims::claim(row, prepare) }
+        });
+        let seen = ticket.map(|_| look_at_everything(family, query, texts.as_mut()));
+        if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
+            claims::withdraw(ticket);
+            busy.wait();
+            continue;
+        }
+        // No transaction has ended since, so no near row was committed after the dirty search
+        // began.
+        if matches!(seen, Some(Seen::None)) && completions == Some(snapshot::completions()) {
+            return None;
+        }
+        let snapshot = Snapshot::latest();
+        let found = nearest(family, query, texts.as_mut(), &snapshot);
+        snapshot.release();
+        let Some(ticket) = ticket else { return found };
+        // The row that the dirty search saw is gone, and it may have kept the search from
+        // others in progress.
+        let again = found.is_none() && matches!(seen, Some(Seen::Row));
+        if again || found.is_some() && !stays {
+            claims::withdraw(ticket);
+        }
+        if !again {
+            return found;
         }
     }
 }
@@ -464,13 +425,9 @@ fn what(by: &By, searched: Code, texts: Option<&Texts<'_>>) -> What {
 }
 
 /// The hashes of a scope. Equal values have equal hashes.
-///
-/// # Safety
-/// The values are of the columns.
-unsafe fn scope_of(columns: &[Named], values: &[pg_sys::Datum]) -> Scope {
+fn scope_of(columns: &[Named], values: &[Value<'_>]) -> Scope {
     let names: Vec<_> = columns.iter().map(|named| &named.name).collect();
-    // SAFETY: each value is of its column.
-    let hash = |(named, &value): (&Named, &pg_sys::Datum)| unsafe { named.column.hash(value) };
+    let hash = |(named, &value): (&Named, &Value<'_>)| named.column.hash(value);
     let values: Vec<_> = columns.iter().zip(values).map(hash).collect();
     Scope { columns: hash_of(names), values: hash_of(values) }
 }

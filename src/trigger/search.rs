@@ -8,29 +8,29 @@ use super::arguments::RowKey;
 use super::event::RowPlace;
 use super::window::Since;
 use crate::family::arguments::By;
-use crate::family::column::widen;
-use crate::family::scan::{Next, Opened, value};
-use crate::family::snapshot::everything;
+use crate::family::column::Column;
+use crate::family::scan::{Asked, Next, Opened};
+use crate::family::snapshot::Snapshot;
 use crate::family::tables::{Family, Member};
+use crate::family::value::{Row, Value};
 use crate::family::verify::Texts;
-use crate::types::ball::Ball;
-use crate::types::{Code, strategy, tid};
+use crate::types::Code;
 
 /// What a search asks for.
 pub struct Query<'a> {
     pub searched: Code,
     pub by: &'a By,
-    /// The text as a near_text or a text_passage, if rows are searched by texts.
-    pub near_text: Option<pg_sys::Datum>,
+    /// The question for near texts, if rows are searched by texts.
+    pub near_text: Option<Asked<'a>>,
     /// The values of the scope's columns.
-    pub scope: &'a [pg_sys::Datum],
+    pub scope: &'a [Value<'a>],
     /// The row that is being updated.
     pub updated: Option<RowPlace>,
     /// The key of the trigger's table.
     pub key: Option<&'a RowKey>,
     /// The table of the INSERT, and the new row's key if that is unique there. A row with the same
     /// key is no duplicate but the same row: ON CONFLICT or the unique index handles it.
-    pub same_row: Option<(pg_sys::Oid, pg_sys::Datum)>,
+    pub same_row: Option<(pg_sys::Oid, Value<'a>)>,
     /// The start of the window of rows that count.
     pub since: Option<Since>,
     /// Whether any duplicate will do, not only the nearest.
@@ -54,7 +54,7 @@ pub struct Duplicate {
     /// The similarity of the texts, if they are compared.
     pub similarity: Option<f64>,
     pub place: RowPlace,
-    pub key: Option<pg_sys::Datum>,
+    pub key: Option<Value<'static>>,
 }
 
 /// Among rows that are equally good, the least key of this many counts. So a copy of a text that is
@@ -66,21 +66,17 @@ const MAX_EQUAL: usize = 100;
 /// are compared, it is the row with the most similar text, and among these the nearest. Of more
 /// than [`MAX_EQUAL`] rows at the same distance, or with similar texts, only the first ones found
 /// count.
-///
-/// # Safety
-/// The snapshot is registered, and the family's relations are locked.
-pub unsafe fn nearest(
+pub fn nearest(
     family: &Family,
     query: &Query<'_>,
     mut texts: Option<&mut Texts<'_>>,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
 ) -> Option<Duplicate> {
     let mut search = |radius, any| {
         let texts = texts.as_deref_mut();
         let mut search =
             Search { query, texts, radius, any, budget: MAX_EQUAL, found: None, look: None };
-        // SAFETY: the snapshot is registered, and the family's relations are locked.
-        unsafe { search.run(family, snapshot) };
+        search.run(family, snapshot);
         search.found
     };
     let distance = query.distance();
@@ -135,44 +131,19 @@ impl Busy {
 /// A row that another transaction updates meanwhile may be missed. So for committed rows the result
 /// of [`nearest`] decides, with a snapshot taken later. A row whose deletion is not committed still
 /// counts.
-///
-/// # Safety
-/// The family's relations are locked.
-pub unsafe fn look_at_everything(
+pub fn look_at_everything(
     family: &Family,
     query: &Query<'_>,
     texts: Option<&mut Texts<'_>>,
 ) -> Seen {
-    let mut snapshot = everything();
-    let snapshot = &raw mut snapshot;
-    let look = Some(DirtyLook { snapshot, seen: Seen::None });
+    let snapshot = Snapshot::everything();
     let (radius, any, budget) = (query.distance(), true, MAX_EQUAL);
+    let look = Some(Seen::None);
     let mut search = Search { query, texts, radius, any, budget, found: None, look };
-    // SAFETY: the family's relations are locked. A dirty snapshot needs no registration.
-    unsafe { search.run(family, snapshot) };
-    search.look.map_or(Seen::None, |look| look.seen)
-}
-
-struct DirtyLook {
-    /// The dirty snapshot. After each row its fields say which transaction is writing that row.
-    snapshot: pg_sys::Snapshot,
-    seen: Seen,
-}
-
-impl DirtyLook {
-    /// Adds a near row.
-    fn row(&mut self) {
-        // SAFETY: the snapshot lives as long as the search.
-        let (transaction, token) =
-            unsafe { ((*self.snapshot).xmin, (*self.snapshot).speculativeToken) };
-        if transaction == pg_sys::InvalidTransactionId {
-            self.seen = Seen::Row;
-            return;
-        }
-        if matches!(self.seen, Seen::None) {
-            self.seen = Seen::Busy(Busy { transaction, token });
-        }
-    }
+    search.run(family, &snapshot);
+    let seen = search.look.unwrap_or(Seen::None);
+    snapshot.release();
+    seen
 }
 
 struct Search<'a, 't> {
@@ -185,12 +156,12 @@ struct Search<'a, 't> {
     budget: usize,
     found: Option<Duplicate>,
     /// The state of a dirty search; `None` for a search for the nearest row.
-    look: Option<DirtyLook>,
+    look: Option<Seen>,
 }
 
-impl Search<'_, '_> {
+impl<'a> Search<'a, '_> {
     fn is_over(&self) -> bool {
-        match self.look.as_ref().map(|look| &look.seen) {
+        match &self.look {
             Some(Seen::Row) => true,
             Some(Seen::Busy(_)) => self.budget == 0,
             Some(Seen::None) => false,
@@ -198,114 +169,108 @@ impl Search<'_, '_> {
         }
     }
 
-    unsafe fn run(&mut self, family: &Family, snapshot: pg_sys::Snapshot) {
+    fn run(&mut self, family: &Family, snapshot: &Snapshot) {
         for member in &family.members {
-            // SAFETY: the caller has registered the snapshot, and locked the family's relations.
-            unsafe { self.member(member, snapshot) };
+            self.member(member, snapshot);
             if self.is_over() {
                 break;
             }
         }
     }
 
-    unsafe fn member(&mut self, member: &Member, snapshot: pg_sys::Snapshot) {
-        // SAFETY: the caller has registered the snapshot, and locked the family's relations.
-        unsafe {
-            let Some(mut opened) = Opened::open(member, snapshot) else { return };
-            let window = self.query.since.zip(member.time);
-            if !window.is_some_and(|(since, time)| since.excludes(opened.relation, &time)) {
-                let (asked, query) = (self.asked(), self.query);
-                let sink = &mut |slot| {
-                    self.row(member, slot);
-                    if self.is_over() { Next::None } else { Next::Any }
-                };
-                match (member.by_time, query.since) {
-                    (Some(index), Some(since)) => opened.by_index(index, since.key(index), sink),
-                    _ => opened.near(asked, query.scope, sink),
-                }
+    fn member(&mut self, member: &Member, snapshot: &Snapshot) {
+        let Some(mut opened) = Opened::open(member, snapshot) else { return };
+        let since = self.query.since.zip(member.time);
+        // SAFETY: the relation is open, and the time is one of its columns.
+        let excludes =
+            |(since, time): (Since, Column)| unsafe { since.excludes(opened.relation, &time) };
+        if !since.is_some_and(excludes) {
+            let (asked, query) = (self.asked(), self.query);
+            let sink = &mut |row: Row<'_>| {
+                self.row(member, row, snapshot);
+                if self.is_over() { Next::None } else { Next::Any }
+            };
+            if !since.is_some_and(|(since, _)| opened.by_time(since.start(), sink)) {
+                opened.near(asked, query.scope, sink);
             }
-            opened.close();
         }
+        opened.close();
     }
 
-    /// An operator of the searched column, and its argument.
-    fn asked(&self) -> (u16, pg_sys::Datum) {
+    fn asked(&self) -> Asked<'a> {
         let Query { searched, by, near_text, .. } = *self.query;
         match (by, near_text) {
-            (_, Some(text)) => (strategy::NEAR, text),
-            (By::Distance { width, .. }, None) => {
-                (strategy::WITHIN, width.ball_datum(Ball { center: searched, radius: self.radius }))
-            }
+            (_, Some(text)) => text,
+            (By::Distance { width, .. }, None) => Asked::within(*width, searched, self.radius),
             (By::Similarity(_), None) => unreachable!("texts are searched by a near_text"),
         }
     }
 
-    /// Takes the row in the slot if it is better than the best so far.
-    unsafe fn row(&mut self, member: &Member, slot: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: the slot holds a row of the member's table.
-        unsafe {
-            let Some(searched) = value(slot, &member.searched) else { return };
-            let distance = match self.query.by {
-                By::Distance { width, .. } => width.code(searched).hamming(&self.query.searched),
-                By::Similarity(_) => 0,
-            };
-            let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
-            if distance > nearest.unwrap_or(self.radius)
-                || !member.is_in_scope(slot, self.query.scope)
-                || !self.is_in_window(member, slot)
-            {
-                return;
-            }
-            let place = RowPlace { table: member.table, tid: tid::pack(&(*slot).tts_tid) };
-            let own = self.query.key.map(|key| key.column);
-            let key = own.zip(member.key).and_then(|(own, column)| {
-                let key = value(slot, &column)?;
-                if column.base == own.base { Some(key) } else { widen(column.base, own.base, key) }
-            });
-            if self.query.updated == Some(place) || self.is_same_row(member, key) {
-                return;
-            }
-            let similarity = match &mut self.texts {
-                None => None,
-                Some(texts) => {
-                    let text = member.text.and_then(|column| value(slot, &column));
-                    let Some(similarity) = text.and_then(|text| texts.verified(text)) else {
-                        return;
-                    };
-                    Some(similarity)
-                }
-            };
-            self.budget -= 1;
-            if let Some(look) = &mut self.look {
-                return look.row();
-            }
-            let better = self.found.is_none_or(|found| {
-                let keys = match (own, key, found.key) {
-                    (Some(own), Some(key), Some(other)) => own.compare(key, other),
-                    _ => found.key.is_some().cmp(&key.is_some()),
+    /// Takes a row if it is better than the best so far.
+    fn row(&mut self, member: &Member, row: Row<'_>, snapshot: &Snapshot) {
+        let Some(searched) = row.value(&member.searched) else { return };
+        let distance = match self.query.by {
+            By::Distance { width, .. } => searched.code(*width).hamming(&self.query.searched),
+            By::Similarity(_) => 0,
+        };
+        let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
+        let since = self.query.since.zip(member.time);
+        if distance > nearest.unwrap_or(self.radius)
+            || !member.is_in_scope(row, self.query.scope)
+            || !since.is_none_or(|(since, time)| since.counts(row.value(&time)))
+        {
+            return;
+        }
+        let place = RowPlace { table: member.table, tid: row.tid() };
+        let own = self.query.key.map(|key| key.column);
+        let key = own.zip(member.key).and_then(|(own, column)| {
+            let key = row.value(&column)?;
+            if column.base == own.base { Some(key) } else { key.widened(&own) }
+        });
+        if self.query.updated == Some(place) || self.is_same_row(member, key) {
+            return;
+        }
+        let similarity = match &mut self.texts {
+            None => None,
+            Some(texts) => {
+                let text = member.text.and_then(|column| row.value(&column));
+                let Some(similarity) = text.and_then(|text| texts.verified(text)) else {
+                    return;
                 };
-                let places = (place.table.to_u32(), place.tid)
-                    .cmp(&(found.place.table.to_u32(), found.place.tid));
-                let similarities = found.similarity.partial_cmp(&similarity);
-                let similarities = similarities.unwrap_or(Ordering::Equal);
-                let distances = distance.cmp(&found.distance);
-                similarities.then(distances).then(keys).then(places) == Ordering::Less
-            });
-            if better {
-                let key = own.zip(key).map(|(own, key)| own.copy(key));
-                self.found = Some(Duplicate { distance, similarity, place, key });
+                Some(similarity)
             }
+        };
+        self.budget -= 1;
+        if let Some(look) = &mut self.look {
+            match snapshot.writer() {
+                None => *look = Seen::Row,
+                Some((transaction, token)) if matches!(look, Seen::None) => {
+                    *look = Seen::Busy(Busy { transaction, token });
+                }
+                Some(_) => {}
+            }
+            return;
+        }
+        let better = self.found.is_none_or(|found| {
+            let keys = match (own, key, found.key) {
+                (Some(own), Some(key), Some(other)) => own.compare(key, other),
+                _ => found.key.is_some().cmp(&key.is_some()),
+            };
+            let places = (place.table.to_u32(), place.tid)
+                .cmp(&(found.place.table.to_u32(), found.place.tid));
+            let similarities = found.similarity.partial_cmp(&similarity);
+            let similarities = similarities.unwrap_or(Ordering::Equal);
+            let distances = distance.cmp(&found.distance);
+            similarities.then(distances).then(keys).then(places) == Ordering::Less
+        });
+        if better {
+            // SAFETY: the current memory context is that of the trigger's call.
+            let key = key.map(|key| unsafe { key.copy() });
+            self.found = Some(Duplicate { distance, similarity, place, key });
         }
     }
 
-    /// Whether the time of the row in the slot is in the window.
-    unsafe fn is_in_window(&self, member: &Member, slot: *mut pg_sys::TupleTableSlot) -> bool {
-        let Some((since, column)) = self.query.since.zip(member.time) else { return true };
-        // SAFETY: the slot holds a row of the member's table.
-        unsafe { since.counts(value(slot, &column)) }
-    }
-
-    unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {
+    fn is_same_row(&self, member: &Member, key: Option<Value<'_>>) -> bool {
         let (Some((table, given)), Some(own), Some(key)) =
             (self.query.same_row, self.query.key, key)
         else {

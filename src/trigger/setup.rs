@@ -19,6 +19,7 @@ use crate::family::arguments::By;
 use crate::family::changes::changes;
 use crate::family::given::written;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
+use crate::family::value::Value;
 use crate::family::verify::Texts;
 use crate::models::sketches::Sketches;
 use crate::models::{fingerprinter, simhasher_for};
@@ -235,20 +236,16 @@ impl Setup {
 
     /// The arguments, and the comparison of a row's `own` text with others, if texts are compared.
     /// `None` if rows are searched by texts and this one has no token.
-    ///
-    /// # Safety
-    /// `own` has the representation of text, and lives as long as the result.
-    pub unsafe fn arguments_and_texts(
-        &mut self,
-        own: Option<pg_sys::Datum>,
+    pub fn arguments_and_texts<'a>(
+        &'a mut self,
+        own: Option<Value<'a>>,
         statement_begins: bool,
-    ) -> Option<(&Arguments, Option<Texts<'_>>)> {
+    ) -> Option<(&'a Arguments, Option<Texts<'a>>)> {
         if self.arguments.by.similar().is_some_and(|similar| similar.words.is_some()) {
             let (arguments, cutter) = self.arguments_and_cutter(statement_begins);
-            let texts = own.zip(cutter).map(|(own, (words, cutter))| {
-                // SAFETY: `own` has the representation of text.
-                unsafe { Texts::by_passages(words, cutter, own) }
-            });
+            let texts = own
+                .zip(cutter)
+                .map(|(own, (words, cutter))| Texts::by_passages(words, cutter, own));
             return Some((arguments, texts));
         }
         if self.arguments.by.similar().is_some() {
@@ -257,14 +254,12 @@ impl Setup {
             else {
                 return Some((arguments, None));
             };
-            // SAFETY: `own` has the representation of text.
-            let texts = unsafe { Texts::by_sketches(similar.similarity, sketches, own)? };
+            let texts = Texts::by_sketches(similar.similarity, sketches, own)?;
             return Some((arguments, Some(texts)));
         }
         let (arguments, shingler) = self.arguments_and_shingler(statement_begins);
         let how = arguments.verification.as_ref().zip(shingler).zip(own);
-        // SAFETY: `own` has the representation of text, and lives as long as the result.
-        let texts = how.map(|((verification, shingler), own)| unsafe {
+        let texts = how.map(|((verification, shingler), own)| {
             Texts::by_sets(verification.similarity, shingler, own)
         });
         Some((arguments, texts))

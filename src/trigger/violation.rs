@@ -9,7 +9,6 @@ use super::arguments::Arguments;
 use super::event::Event;
 use super::search::Duplicate;
 use crate::family::arguments::By;
-use crate::family::column::Named;
 use crate::family::rights;
 use crate::family::serving::Similar;
 use crate::types::text::{server_to_utf8, utf8_to_server};
@@ -51,6 +50,12 @@ pub struct Violation {
     pub trigger: *const c_char,
 }
 
+/// A name or a text form, which is in the server's encoding.
+fn utf8(text: &CStr) -> String {
+    // SAFETY: the result is copied at once.
+    unsafe { server_to_utf8(text.to_bytes()) }.to_owned()
+}
+
 /// A palloc'd copy.
 fn lasting(text: &CStr) -> *const c_char {
     // SAFETY: copies a NUL-terminated string.
@@ -58,31 +63,26 @@ fn lasting(text: &CStr) -> *const c_char {
 }
 
 impl Violation {
-    /// # Safety
-    /// The duplicate was found for the event, by these arguments.
-    pub unsafe fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
-        // SAFETY: the relation and its trigger are open, and their names are in the server's
-        // encoding; the strings are palloc'd.
-        unsafe {
-            let form = &*(*event.relation).rd_rel;
-            let utf8 = |text: &CStr| server_to_utf8(text.to_bytes()).to_owned();
-            let table = CStr::from_ptr(form.relname.data.as_ptr());
-            let trigger = event.trigger_name();
-            let message = format!(
-                "near-duplicate row violates trigger \"{}\" of table \"{}\"",
-                utf8(trigger),
-                utf8(table)
-            );
-            let detail = detail(arguments, found);
-            let own =
-                |text: String| lasting(&CString::new(&*utf8_to_server(&text)).unwrap_or_default());
-            Violation {
-                message: own(message),
-                detail: own(detail),
-                schema: pg_sys::get_namespace_name(form.relnamespace),
-                table: lasting(table),
-                trigger: lasting(trigger),
-            }
+    pub fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
+        // SAFETY: the relation is open.
+        let form = unsafe { &*(*event.relation).rd_rel };
+        // SAFETY: the name ends with NUL, and lives as long as the relation is open.
+        let table = unsafe { CStr::from_ptr(form.relname.data.as_ptr()) };
+        let trigger = event.trigger_name();
+        let message = format!(
+            "near-duplicate row violates trigger \"{}\" of table \"{}\"",
+            utf8(trigger),
+            utf8(table)
+        );
+        let own =
+            |text: String| lasting(&CString::new(&*utf8_to_server(&text)).unwrap_or_default());
+        Violation {
+            message: own(message),
+            detail: own(detail(arguments, found)),
+            // SAFETY: a catalogue look-up; the name is palloc'd.
+            schema: unsafe { pg_sys::get_namespace_name(form.relnamespace) },
+            table: lasting(table),
+            trigger: lasting(trigger),
         }
     }
 
@@ -107,10 +107,7 @@ impl Violation {
 }
 
 /// Describes the duplicate. Names its key only if the current role may read it.
-///
-/// # Safety
-/// The duplicate was found by these arguments.
-unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
+fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     let distance = match (found.similarity, &arguments.by, &arguments.verification) {
         (share, By::Similarity(Similar { words: Some(words), .. }), _) => format!(
             "one with {words} words or more in a row in common: {:.0} % of the new row's words",
@@ -143,20 +140,13 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     if !rights::may_read(found.place.table, name, user) {
         return unnamed;
     }
-    // SAFETY: the value is of the key's column; its text form is palloc'd, in the server's
-    // encoding.
-    unsafe {
-        let name = server_to_utf8(name.to_bytes());
-        let value = server_to_utf8(key.column.show(value).to_bytes());
-        let and = if scope.is_empty() { scope } else { format!(" and {scope}") };
-        format!("The row with {name} = {value}{and} is {distance}.")
-    }
+    let (name, value) = (utf8(name), utf8(key.column.show(value)));
+    let and = if scope.is_empty() { scope } else { format!(" and {scope}") };
+    format!("The row with {name} = {value}{and} is {distance}.")
 }
 
 /// What both rows have in common; empty without a scope.
 fn same_scope(arguments: &Arguments) -> String {
-    // SAFETY: names of columns, in the server's encoding.
-    let name = |scope: &Named| unsafe { server_to_utf8(scope.name.to_bytes()).to_owned() };
-    let names: Vec<_> = arguments.scope.iter().map(name).collect();
+    let names: Vec<_> = arguments.scope.iter().map(|scope| utf8(&scope.name)).collect();
     if names.is_empty() { String::new() } else { format!("the same {}", names.join(", ")) }
 }

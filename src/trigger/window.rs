@@ -4,12 +4,13 @@
 use std::ffi::{CStr, CString};
 
 use pgrx::fcinfo::direct_function_call_as_datum as call;
-use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
 use crate::error::with_hint;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::given::Given;
 use crate::family::serving::not_before_of;
+use crate::family::value::Value;
 use crate::types::text::utf8_to_server;
 
 /// The argument since: the column of a row's time, and how far back rows count.
@@ -55,11 +56,11 @@ impl Window {
     }
 
     /// The window of a row with this time. A row without a time gets the transaction's start.
-    pub fn before(&self, time: Option<pg_sys::Datum>) -> Since {
+    pub fn before(&self, time: Option<Value<'_>>) -> Since {
         // SAFETY: the functions are those of the column's type, and the interval lives during the
         // call.
         unsafe {
-            let time = time.unwrap_or_else(|| now(self.column.column.base));
+            let time = time.map_or_else(|| now(self.column.column.base), Value::datum);
             let back = pg_sys::Datum::from(&raw const self.back);
             let base = self.column.column.base;
             let minus = match base {
@@ -127,45 +128,23 @@ pub struct Since {
 
 impl Since {
     /// Whether a row with this time is in the window. A row without a time is not.
-    ///
-    /// # Safety
-    /// The datum is a value of the column, or of the same column of another table of the family.
-    pub unsafe fn counts(&self, time: Option<pg_sys::Datum>) -> bool {
-        let Some(time) = time else { return false };
+    pub fn counts(&self, time: Option<Value<'_>>) -> bool {
+        let Some(time) = time.filter(|time| time.base() == self.column.base) else { return false };
         // SAFETY: the datum is a value of the column's type.
-        let time = unsafe { instant(self.column.base, time) };
+        let time = unsafe { instant(self.column.base, time.datum()) };
         time.value() as i64 >= self.start
     }
 
     /// The start as a value of the column's type: for a date, the day that it is in.
-    pub fn start(&self) -> pg_sys::Datum {
+    pub fn start(&self) -> Value<'static> {
         let start = pg_sys::Datum::from(self.start);
-        if self.column.base != pg_sys::DATEOID {
-            return start;
-        }
-        // SAFETY: the start is a timestamp.
-        unsafe { call(pg_sys::timestamp_date, &[Some(start)]) }.unwrap_or(start)
-    }
-
-    /// The scan key for a B-tree on the time.
-    ///
-    /// # Safety
-    /// The index is locked, and its first column is the time, with the column's own type.
-    pub unsafe fn key(&self, index: pg_sys::Oid) -> pg_sys::ScanKeyData {
-        let mut key = pg_sys::ScanKeyData::default();
-        // SAFETY: the index is locked, and the operator is one of its first column.
+        // SAFETY: the start is a timestamp, and both types are passed by value.
         unsafe {
-            let index = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let not_before = not_before_of(*index.rd_opfamily, *index.rd_opcintype);
-            pg_sys::ScanKeyInit(
-                &mut key,
-                1,
-                pg_sys::BTGreaterEqualStrategyNumber as pg_sys::StrategyNumber,
-                pg_sys::get_opcode(not_before.unwrap_or(pg_sys::InvalidOid)),
-                self.start(),
-            );
+            self.column.value(match self.column.base {
+                pg_sys::DATEOID => call(pg_sys::timestamp_date, &[Some(start)]).unwrap_or(start),
+                _ => start,
+            })
         }
-        key
     }
 
     /// Whether the table is a partition whose bounds exclude rows in the window.
@@ -209,7 +188,7 @@ impl Since {
                     -1,
                     pg_sys::InvalidOid,
                     length,
-                    self.start(),
+                    self.start().datum(),
                     false,
                     true,
                 ),
