@@ -1,15 +1,6 @@
-//! Triggers and indexes of an open relation.
+//! Triggers of a description, and indexes of an open relation.
 
 use pgrx::{PgList, PgRelation, pg_sys};
-
-/// The triggers of a relation.
-///
-/// # Safety
-/// The relation is open, and its relcache entry is not rebuilt while the result is used.
-pub unsafe fn triggers<'a>(relation: pg_sys::Relation) -> &'a [pg_sys::Trigger] {
-    // SAFETY: the relation is open, and its trigger description is null or valid.
-    unsafe { described((*relation).trigdesc) }
-}
 
 /// The triggers of a description, which may be null.
 ///

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 use simhash_core::base::bits::B256;
 use simhash_core::config::Config;
 use simhash_core::passages::WORDS;
@@ -10,10 +10,10 @@ use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::column::{Column, Equality, Generated, Named};
 use super::given::Given;
+use super::on::Open;
 use super::serving::Similar;
 use super::value::Value;
 use crate::catalog::Schema;
-use crate::catalog::relations::indexes;
 use crate::types::Width;
 use crate::types::hash::hash_of;
 use crate::types::text::server_to_utf8;
@@ -182,19 +182,14 @@ impl Given<'_> {
     }
 
     /// The column that `key=` names, or the table's primary key if that is a single column.
-    ///
-    /// # Safety
-    /// `relation` is open.
-    pub unsafe fn key_or_primary(&self, relation: pg_sys::Relation) -> Option<Named> {
+    pub fn key_or_primary(&self) -> Option<Named> {
         self.column("key").or_else(|| {
-            // SAFETY: `relation` is open; the name of a column is palloc'd.
-            unsafe {
-                let unique = single_unique(relation);
-                let primary = unique.iter().find(|index| index.is_primary && index.column > 0)?;
-                let table = (*relation).rd_id;
-                let name = CStr::from_ptr(pg_sys::get_attname(table, primary.column, false));
-                Some(Named { column: Column::named(table, name)?, name: name.to_owned() })
-            }
+            let table = self.table.oid();
+            let unique = single_unique(self.table);
+            let primary = unique.iter().find(|index| index.is_primary && index.column > 0)?;
+            // SAFETY: a catalogue look-up; the name is palloc'd.
+            let name = unsafe { CStr::from_ptr(pg_sys::get_attname(table, primary.column, false)) };
+            Some(Named { column: Column::named(table, name)?, name: name.to_owned() })
         })
     }
 
@@ -246,13 +241,10 @@ pub struct UniqueIndex {
 }
 
 /// The table's unique indexes on a single column that hold every row.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn single_unique(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
-    // SAFETY: `relation` is open, and so are its indexes, each with its catalogue row.
-    unsafe {
-        let unique = indexes(relation).filter_map(|index| {
+pub fn single_unique(table: Open<'_>) -> Vec<UniqueIndex> {
+    let unique = |index: PgRelation| {
+        // SAFETY: the index is open, with its catalogue row.
+        unsafe {
             let form = index.rd_index;
             let is_whole = pg_sys::heap_attisnull(
                 index.rd_indextuple,
@@ -266,7 +258,7 @@ pub unsafe fn single_unique(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
                 is_immediate: (*form).indimmediate,
                 equality: Equality::of(index.as_ptr()),
             })
-        });
-        unique.collect()
-    }
+        }
+    };
+    table.indexes().filter_map(unique).collect()
 }

@@ -5,23 +5,17 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 
 use super::column::Column;
+use super::on::Open;
 
 /// Whether a generated column is computed from another column. True for an expression that reads
 /// the whole row.
-///
-/// # Safety
-/// `relation` is open, and `column` is a generated one of it.
-pub unsafe fn is_computed_from(
-    relation: pg_sys::Relation,
-    column: &Column,
-    other: pg_sys::AttrNumber,
-) -> bool {
-    // SAFETY: `relation` is open, and the expression is over its columns, as relation 1.
-    unsafe {
-        let node = pg_sys::build_column_default(relation, i32::from(column.number));
-        let inputs = inputs((*relation).rd_id, node);
-        inputs.is_none_or(|inputs| inputs.iter().any(|input| input.number == other))
-    }
+pub fn is_computed_from(table: Open<'_>, column: &Column, other: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the relation is open, and the expression is over its columns, as relation 1.
+    let inputs = unsafe {
+        let node = pg_sys::build_column_default(table.raw(), i32::from(column.number));
+        inputs(table.oid(), node)
+    };
+    inputs.is_none_or(|inputs| inputs.iter().any(|input| input.number == other))
 }
 
 /// The columns that an expression reads. `None` if it reads the whole row or a system column.

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Named};
+use super::on::{On, Open};
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
@@ -68,46 +69,30 @@ impl Argument {
     }
 }
 
-/// The arguments of a trigger as they were written.
-///
-/// # Safety
-/// The trigger is one of an open relation.
-pub unsafe fn written(trigger: &pg_sys::Trigger) -> impl Iterator<Item = &CStr> {
-    let all = 0..trigger.tgnargs.max(0) as usize;
-    // SAFETY: the trigger has `tgnargs` arguments, each a C string.
-    all.map(|index| unsafe { CStr::from_ptr(*trigger.tgargs.add(index)) })
-}
-
 /// The arguments as they were given, in the order of [`ARGUMENTS`].
 pub struct Given<'a> {
     of: Of,
-    relation: pg_sys::Oid,
+    pub table: Open<'a>,
     /// "trigger "x" on table "y"", for messages.
     trigger: String,
     values: Vec<Option<&'a str>>,
 }
 
 impl<'a> Given<'a> {
-    /// # Safety
-    /// `relation` is the open table that the trigger is on.
-    pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger, of: Of) -> Self {
-        // SAFETY: `relation` is open, and `trigger` is one of its triggers. Names and arguments are
-        // in the server's encoding.
-        unsafe {
-            let utf8 =
-                |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
-            let (name, table) = (utf8(trigger.tgname), &(*(*relation).rd_rel).relname);
-            let mut given = Given {
-                of,
-                relation: (*relation).rd_id,
-                trigger: format!("trigger \"{name}\" on table \"{}\"", utf8(table.data.as_ptr())),
-                values: vec![None; ARGUMENTS.len()],
-            };
-            for argument in written(trigger) {
-                given.take(server_to_utf8(argument.to_bytes()));
-            }
-            given
+    pub fn read(on: On<'a>, of: Of) -> Self {
+        // SAFETY: the texts are in the server's encoding, and live as long as the trigger's call.
+        let utf8 = |text: &'a CStr| unsafe { server_to_utf8(text.to_bytes()) };
+        let (name, table) = (utf8(on.name()), utf8(on.table.name()));
+        let mut given = Given {
+            of,
+            table: on.table,
+            trigger: format!("trigger \"{name}\" on table \"{table}\""),
+            values: vec![None; ARGUMENTS.len()],
+        };
+        for argument in on.arguments() {
+            given.take(utf8(argument));
         }
+        given
     }
 
     fn take(&mut self, argument: &'a str) {
@@ -174,7 +159,7 @@ impl<'a> Given<'a> {
 
     fn named(&self, name: &str) -> Option<Named> {
         let name = CString::new(&*utf8_to_server(name)).unwrap_or_default();
-        Some(Named { column: Column::named(self.relation, &name)?, name })
+        Some(Named { column: Column::named(self.table.oid(), &name)?, name })
     }
 
     fn raise_no_column(&self, key: &str, what: &str) -> ! {

@@ -2,9 +2,9 @@
 //! read.
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
-//! [`value`] (values of columns, and rows), [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
+//! [`on`] (open tables and their triggers), [`value`] (values of columns, and rows), [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
 //! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
-//! (compares texts), [`rights`] (which roles may read a key), [`lock`] (one writer at a time),
+//! (compares texts), [`written`] (new values for a row), [`rights`] (which roles may read a key), [`lock`] (one writer at a time),
 //! [`snapshot`] (which rows are visible), [`changes`] (until when all this is current) and
 //! [`create`] (creates triggers).
 
@@ -15,6 +15,7 @@ pub mod create;
 pub mod generated;
 pub mod given;
 pub mod lock;
+pub mod on;
 pub mod rights;
 pub mod scan;
 pub mod serving;
@@ -23,3 +24,4 @@ pub mod tables;
 pub mod value;
 pub mod verify;
 pub mod warnings;
+pub mod written;

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
+use super::on::Open;
 use super::serving::{Condition, Similar, not_before_of};
 use super::snapshot::Snapshot;
 use super::tables::Member;
@@ -76,7 +77,7 @@ impl<'a> Asked<'a> {
 /// order, or the transaction's abort does.
 pub struct Opened<'a> {
     pub member: &'a Member,
-    pub relation: pg_sys::Relation,
+    relation: pg_sys::Relation,
     slot: *mut pg_sys::TupleTableSlot,
     snapshot: &'a Snapshot,
     /// The scan of the member's index, opened by the first search and kept for the next.
@@ -151,6 +152,11 @@ impl<'a> Opened<'a> {
             pg_sys::index_close(index, NO_LOCK);
         }
         true
+    }
+
+    pub fn table(&self) -> Open<'_> {
+        // SAFETY: the table is open.
+        unsafe { Open::new(self.relation) }
     }
 
     /// The row in the slot.

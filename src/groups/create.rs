@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::settle::settle_table;
 use super::setup::{check_alone, forget_warnings};
@@ -10,6 +10,7 @@ use crate::catalog::Schema;
 use crate::catalog::names::{qualified_name, quoted};
 use crate::error::{raise, shown};
 use crate::family::create::{check_owner, identifier, literals, run};
+use crate::family::on::Open;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// The suffix of each trigger's name, and what fires it.
@@ -28,8 +29,7 @@ const TRIGGERS: [(&CStr, &str); 5] = [
 /// how many groups there are.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     check_owner(table);
-    // SAFETY: `check_owner` has found a table with that OID, and `PgRelation` keeps it open.
-    unsafe { check_alone(PgRelation::open(table).as_ptr()) };
+    Open::with(table, pg_sys::AccessShareLock, check_alone);
     let name = qualified_name(table).unwrap_or_default();
     // A table may have several columns of ids, each with triggers of its own.
     let column = arguments.iter().find_map(|argument| {

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::setup::{has_row_triggers, trigger_function};
+use super::setup::trigger_function;
 use crate::catalog::inheritance::{all_inheritors, partition_columns};
 use crate::catalog::names::relation_name;
-use crate::catalog::relations::triggers;
 use crate::error::raise;
+use crate::family::on::{On, Open};
 use crate::memory;
 
 unsafe extern "C-unwind" {
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
         memory::prepare();
         for part in parts(query) {
             let target = (*part).rootResultRelInfo;
-            if may_move(part, (*query).estate) && has_groups((*target).ri_RelationDesc) {
+            if may_move(part, (*query).estate) && has_groups(Open::new((*target).ri_RelationDesc)) {
                 let name = relation_name((*(*target).ri_RelationDesc).rd_id);
                 raise(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -100,9 +100,10 @@ unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::ESt
         partition_columns(table).iter().any(|name| {
             let number = i32::from(pg_sys::get_attnum(table, name.as_ptr()));
             pg_sys::bms_is_member(number - pg_sys::FirstLowInvalidHeapAttributeNumber, updated)
-        }) || all_inheritors(table, pg_sys::AccessShareLock)
-            .into_iter()
-            .any(|oid| has_row_triggers(pgrx::PgRelation::open(oid).as_ptr(), ours))
+        }) || all_inheritors(table, pg_sys::AccessShareLock).into_iter().any(|oid| {
+            let has_them = |table: Open<'_>| table.has_row_triggers(ours);
+            Open::with(oid, pg_sys::NoLock, has_them).unwrap_or(false)
+        })
     }
 }
 
@@ -119,11 +120,7 @@ fn is_fired(trigger: &pg_sys::Trigger) -> bool {
     }
 }
 
-/// # Safety
-/// The relation is open.
-unsafe fn has_groups(relation: pg_sys::Relation) -> bool {
+fn has_groups(table: Open<'_>) -> bool {
     let Some(ours) = trigger_function() else { return false };
-    // SAFETY: the relation is open.
-    let mut triggers = unsafe { triggers(relation) }.iter();
-    triggers.any(|trigger| trigger.tgfoid == ours && is_fired(trigger))
+    table.triggers().any(|On { trigger, .. }| trigger.tgfoid == ours && is_fired(trigger))
 }

@@ -23,9 +23,9 @@ use super::table;
 use super::whole;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
-use crate::catalog::relations::described;
 use crate::error::raise;
 use crate::family::create::check_owner;
+use crate::family::on::Open;
 use crate::family::snapshot;
 
 /// Finds the groups of the statement's rows, and of the groups in `apart`, and writes the ids that
@@ -156,47 +156,31 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
     // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_cluster_settle()".as_ptr()) };
     check_owner(table);
-    let lock = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation is open and locked. Its lock lasts until the transaction ends.
-    unsafe {
-        let relation = pg_sys::relation_open(table, lock);
-        let count: usize = as_owner(relation, schema, |strange| {
-            let setups = setups(relation, schema);
-            if strange {
+    let count = Open::with(table, pg_sys::RowExclusiveLock, |table| {
+        let run = |is_strange| -> usize {
+            let setups = setups(table, schema);
+            if is_strange {
                 setups.iter().for_each(|setup| strangers::refuse(setup));
             }
-            let named = setups
-                .into_iter()
-                .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
-            named
-                .map(|setup| if full { whole::regroup_all(&setup) } else { settle_marked(&setup) })
-                .sum()
-        });
+            let is_meant =
+                |setup: &Rc<Setup>| only.is_none_or(|name| setup.cluster.name.as_c_str() == name);
+            let settle = |setup: Rc<Setup>| {
+                if full { whole::regroup_all(&setup) } else { settle_marked(&setup) }
+            };
+            setups.into_iter().filter(is_meant).map(settle).sum()
+        };
+        // Another role is a superuser or a member of the owner's role. They may settle, but no code
+        // of others runs with their privileges.
+        let owner = table.form().relowner;
+        // SAFETY: reads the session's state.
+        let count = match unsafe { pg_sys::GetUserId() } {
+            user if user == owner => run(false),
+            _ => restricted(owner, table.oid(), schema, || run(true)),
+        };
         marks::forget_dropped(schema);
-        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
-    }
-}
-
-/// Runs a closure as the table's owner. Its argument says whether the caller is another role: a
-/// superuser or a member of the owner's role. They may settle, but no code of others runs with
-/// their privileges.
-///
-/// # Safety
-/// The relation is open.
-unsafe fn as_owner<T>(
-    relation: pg_sys::Relation,
-    schema: Schema,
-    run: impl FnOnce(bool) -> T,
-) -> T {
-    // SAFETY: the relation is open, and `GetUserId` reads the session's state.
-    unsafe {
-        let owner = (*(*relation).rd_rel).relowner;
-        if pg_sys::GetUserId() == owner {
-            return run(false);
-        }
-        restricted(owner, (*relation).rd_id, schema, || run(true))
-    }
+    });
+    count.unwrap_or(0)
 }
 
 fn settle_marked(setup: &Setup) -> usize {
@@ -215,34 +199,22 @@ fn settle_marked(setup: &Setup) -> usize {
 
 /// The set-ups of the table's triggers, one for each column of ids, with the column's lock held
 /// exclusively.
-///
-/// # Safety
-/// The relation is open.
-unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
+fn setups(table: Open<'_>, schema: Schema) -> Vec<Rc<Setup>> {
     let ours = trigger_function();
     let mut setups: Vec<Rc<Setup>> = Vec::new();
-    // SAFETY: the relation is open. The triggers are a copy, which stays when the relation cache
-    // rebuilds the relation's own description.
-    unsafe {
-        for trigger in described(pg_sys::CopyTriggerDesc((*relation).trigdesc)) {
-            if ours == Some(trigger.tgfoid) {
-                let setup = Setup::locked(relation, trigger, schema, locks::alone);
-                let column = setup.cluster.column.number;
-                if setups.iter().all(|other| other.cluster.column.number != column) {
-                    setups.push(setup);
-                }
-            }
+    for on in table.triggers().filter(|on| ours == Some(on.trigger.tgfoid)) {
+        let setup = Setup::locked(on, schema, locks::alone);
+        let column = setup.cluster.column.number;
+        if setups.iter().all(|other| other.cluster.column.number != column) {
+            setups.push(setup);
         }
-        if setups.is_empty() {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "table \"{}\" has no trigger simhash_cluster",
-                    relation_name((*relation).rd_id)
-                ),
-                "simhash_cluster_create makes its triggers.",
-            )
-        }
+    }
+    if setups.is_empty() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("table \"{}\" has no trigger simhash_cluster", relation_name(table.oid())),
+            "simhash_cluster_create makes its triggers.",
+        )
     }
     setups
 }

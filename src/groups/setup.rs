@@ -6,20 +6,20 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::rc::Rc;
 
-use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents, partition_columns};
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::names::{quoted, relation_name, table_name};
-use crate::catalog::relations::{indexes, triggers};
 use crate::error::{raise, warn};
 use crate::family::arguments::{By, single_unique};
 use crate::family::changes::changes;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::generated::is_computed_from;
 use crate::family::given::{Given, Of};
+use crate::family::on::{On, Open};
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
 use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
@@ -75,22 +75,6 @@ pub fn trigger_function() -> Option<pg_sys::Oid> {
     functions.find(is_it).map(|function| function.oid)
 }
 
-/// Whether a relation has BEFORE UPDATE row triggers of other functions than `ours`. They can
-/// change columns that the UPDATE does not set.
-///
-/// # Safety
-/// The relation is open.
-pub unsafe fn has_row_triggers(relation: pg_sys::Relation, ours: Option<pg_sys::Oid>) -> bool {
-    let before_update =
-        pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
-    // SAFETY: the relation is open.
-    let mut triggers = unsafe { triggers(relation) }.iter();
-    triggers.any(|trigger| {
-        let kind = trigger.tgtype as u32;
-        kind & before_update == before_update && ours != Some(trigger.tgfoid)
-    })
-}
-
 thread_local! {
     static KNOWN: RefCell<HashMap<pg_sys::Oid, Rc<Setup>>> = RefCell::new(HashMap::new());
     /// The columns for which this session has given its warnings.
@@ -105,46 +89,28 @@ pub fn forget_warnings() {
 
 impl Setup {
     /// The set-up of a trigger: the one that is kept, if it is current, or else a new one.
-    ///
-    /// # Safety
-    /// `relation` is the open table that the trigger is on.
-    pub unsafe fn of(
-        relation: pg_sys::Relation,
-        trigger: &pg_sys::Trigger,
-        schema: Schema,
-    ) -> Rc<Self> {
-        // SAFETY: `relation` is open.
-        let table = unsafe { (*relation).rd_id };
-        let known = KNOWN.with_borrow(|known| known.get(&trigger.tgoid).cloned());
+    pub fn of(on: On<'_>, schema: Schema) -> Rc<Self> {
+        let (table, trigger) = (on.table.oid(), on.trigger.tgoid);
+        let known = KNOWN.with_borrow(|known| known.get(&trigger).cloned());
         if let Some(setup) = known.filter(|known| known.is_current() && known.table == table) {
             return setup;
         }
-        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-        let setup = Rc::new(unsafe { Self::new(relation, trigger, schema) });
-        setup.warn_once();
+        let setup = Rc::new(Self::new(on, schema));
+        setup.warn_once(on.table);
         KNOWN.with_borrow_mut(|known| {
             if known.len() >= KEPT {
                 known.clear();
             }
-            known.insert(trigger.tgoid, setup.clone());
+            known.insert(trigger, setup.clone());
         });
         setup
     }
 
     /// The set-up as it is after `lock` has taken the column's lock, with all relations of the
     /// family locked against changes.
-    ///
-    /// # Safety
-    /// As [`Setup::of`].
-    pub unsafe fn locked(
-        relation: pg_sys::Relation,
-        trigger: &pg_sys::Trigger,
-        schema: Schema,
-        lock: fn(&Setup),
-    ) -> Rc<Self> {
+    pub fn locked(on: On<'_>, schema: Schema, lock: fn(&Setup)) -> Rc<Self> {
         loop {
-            // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-            let known = unsafe { Self::of(relation, trigger, schema) };
+            let known = Self::of(on, schema);
             lock(&known);
             known.family.lock_relations();
             // Partitions and indexes may have changed during the wait for locks.
@@ -158,51 +124,42 @@ impl Setup {
         self.made == changes()
     }
 
-    unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
+    fn new(on: On<'_>, schema: Schema) -> Self {
         let made = changes();
-        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-        unsafe {
-            check_alone(relation);
-            let given = Given::read(relation, trigger, Of::Cluster);
-            let (searched, by) = near_by(&given, schema);
-            let (verification, text) =
-                if by.is_text() { (None, None) } else { verified(&given, schema) };
-            let kind = (*(*relation).rd_rel).relkind as u8;
-            let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
-            let key = key(&given, relation, is_partitioned);
-            let cluster = cluster(&given, &key);
-            let scope = scope(&given, &searched, &cluster);
-            let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
-            let family = family(table, (&searched, &by), &scope, text.as_ref(), &key);
-            let is_later = given.choice("settle") == "later";
-            let settle = if is_later { Settle::Later } else { Settle::Now };
-            let moving = partition_columns(table);
-            let moving = moving.iter().filter_map(|name| Column::named(table, name)).collect();
-            let setup = Setup {
-                table,
-                owner,
-                schema,
-                searched,
-                by,
-                verification,
-                text,
-                scope,
-                key,
-                cluster,
-                settle,
-                family,
-                is_partitioned,
-                moving,
-                made,
-            };
-            setup.check_other_columns(&given, relation);
-            setup
-        }
+        check_alone(on.table);
+        let given = Given::read(on, Of::Cluster);
+        let (searched, by) = near_by(&given, schema);
+        let (verification, text) =
+            if by.is_text() { (None, None) } else { verified(&given, schema) };
+        let key = key(&given);
+        let cluster = cluster(&given, &key);
+        let scope = scope(&given, &searched, &cluster);
+        let table = on.table.oid();
+        let family = family(table, (&searched, &by), &scope, text.as_ref(), &key);
+        let is_later = given.choice("settle") == "later";
+        let moving = partition_columns(table);
+        let setup = Setup {
+            table,
+            owner: on.table.form().relowner,
+            schema,
+            searched,
+            by,
+            verification,
+            text,
+            scope,
+            key,
+            cluster,
+            settle: if is_later { Settle::Later } else { Settle::Now },
+            family,
+            is_partitioned: on.table.is_partitioned(),
+            moving: moving.iter().filter_map(|name| Column::named(table, name)).collect(),
+            made,
+        };
+        setup.check_other_columns(&given);
+        setup
     }
 
-    /// # Safety
-    /// `relation` is the open table of this set-up.
-    unsafe fn check_other_columns(&self, given: &Given<'_>, relation: pg_sys::Relation) {
+    fn check_other_columns(&self, given: &Given<'_>) {
         let cluster = self.cluster.column.number;
         if self.deciding().any(|other| other.number == cluster) {
             given.raise(
@@ -211,12 +168,10 @@ impl Setup {
                 "Give the groups' ids a column of their own.",
             )
         }
-        let computed = self.deciding().find(|other| {
-            // SAFETY: `relation` is open, and the column is one of its columns.
-            other.generated != Generated::No
-                && unsafe { is_computed_from(relation, other, cluster) }
-        });
-        if computed.is_some() {
+        let is_computed = |other: &Column| {
+            other.generated != Generated::No && is_computed_from(given.table, other, cluster)
+        };
+        if self.deciding().any(is_computed) {
             given.raise(
                 &given.shown("cluster"),
                 "names a column from which another one is computed that decides groups",
@@ -249,10 +204,14 @@ impl Setup {
     }
 
     /// Gives the warnings about missing indexes, once in each session.
-    fn warn_once(&self) {
+    fn warn_once(&self, table: Open<'_>) {
         let without_index = self.family.members.iter().any(|member| member.index.is_none());
-        // SAFETY: the trigger's table is open, and so locked.
-        let is_found = unsafe { begins_an_index(self.table, self.cluster.column.number) };
+        // SAFETY: each index is open, and has a first column.
+        let is_found = table.indexes().any(|index| unsafe {
+            (*index.rd_index).indisvalid
+                && *(*index.rd_index).indkey.values.as_ptr() == self.cluster.column.number
+                && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&(*index.rd_rel).relam)
+        });
         if (!without_index && is_found)
             || !WARNED.with_borrow_mut(|warned| warned.insert(self.id_column()))
         {
@@ -279,12 +238,8 @@ impl Setup {
 }
 
 /// The column that `cluster=` names, of a trigger on a table or on a partition of its.
-///
-/// # Safety
-/// `relation` is the open table that the trigger is on.
-pub unsafe fn cluster_column(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Named {
-    // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-    let given = unsafe { Given::read(relation, trigger, Of::Cluster) };
+pub fn cluster_column(on: On<'_>) -> Named {
+    let given = Given::read(on, Of::Cluster);
     stored(&given, "cluster").unwrap_or_else(|| raise_no_cluster(&given))
 }
 
@@ -309,18 +264,12 @@ fn near_by(given: &Given<'_>, schema: Schema) -> (Named, By) {
 
 /// Raises 0A000 unless the table's rows are its own or its partitions', and an UPDATE of it is one:
 /// it has no parent, no children but partitions, and no rules for UPDATE.
-///
-/// # Safety
-/// `relation` is open.
-pub unsafe fn check_alone(relation: pg_sys::Relation) {
-    // SAFETY: `relation` is open.
-    let (table, kind) = unsafe { ((*relation).rd_id, (*(*relation).rd_rel).relkind as u8) };
+pub fn check_alone(open: Open<'_>) {
+    let (table, kind) = (open.oid(), open.form().relkind as u8);
     let name = relation_name(table);
     let (what, hint) = if let Some(&parent) = parents(table).first() {
         let parent = relation_name(parent);
-        // SAFETY: `relation` is open.
-        let is_partition = unsafe { (*(*relation).rd_rel).relispartition };
-        let hint = if is_partition {
+        let hint = if open.form().relispartition {
             "Create the trigger on the partitioned table, and write to that table."
         } else {
             "simhash_cluster keeps the groups of one table, partitioned or not."
@@ -332,8 +281,7 @@ pub unsafe fn check_alone(relation: pg_sys::Relation) {
             "simhash_cluster keeps the groups of one table, partitioned or not.",
         )
     } else if kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_PARTITIONED_TABLE {
-        // SAFETY: `relation` is open.
-        if !unsafe { has_rules_for_update(relation) } {
+        if !has_rules_for_update(open) {
             return;
         }
         (
@@ -346,12 +294,10 @@ pub unsafe fn check_alone(relation: pg_sys::Relation) {
     raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, what, hint)
 }
 
-/// # Safety
-/// `relation` is open.
-unsafe fn has_rules_for_update(relation: pg_sys::Relation) -> bool {
-    // SAFETY: `relation` is open, and `numLocks` is the length of `rules`.
+fn has_rules_for_update(table: Open<'_>) -> bool {
+    // SAFETY: the relation is open, and `numLocks` is the length of `rules`.
     unsafe {
-        (*relation).rd_rules.as_ref().is_some_and(|all| {
+        (*table.raw()).rd_rules.as_ref().is_some_and(|all| {
             let rules = std::slice::from_raw_parts(all.rules, all.numLocks.max(0) as usize);
             rules.iter().any(|&rule| (*rule).event == pg_sys::CmdType::CMD_UPDATE)
         })
@@ -377,12 +323,9 @@ fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
 }
 
 /// The column that identifies rows: `key=`, or the primary key if that is one column.
-///
-/// # Safety
-/// `relation` is open.
-unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: bool) -> Named {
-    // SAFETY: `relation` is open.
-    let (key, unique) = unsafe { (given.key_or_primary(relation), single_unique(relation)) };
+fn key(given: &Given<'_>) -> Named {
+    let (key, unique) = (given.key_or_primary(), single_unique(given.table));
+    let is_partitioned = given.table.is_partitioned();
     let key = key.unwrap_or_else(|| {
         given.raise(
             "key",
@@ -517,20 +460,4 @@ fn family(
         )
     }
     family
-}
-
-/// Whether the column is the first of a valid index without a predicate.
-///
-/// # Safety
-/// The table is locked.
-unsafe fn begins_an_index(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
-    // SAFETY: the table is locked, and each of its open indexes has a first column.
-    unsafe {
-        let relation = PgRelation::open(table);
-        indexes(relation.as_ptr()).any(|index| {
-            (*index.rd_index).indisvalid
-                && *(*index.rd_index).indkey.values.as_ptr() == column
-                && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&(*index.rd_rel).relam)
-        })
-    }
 }

@@ -11,7 +11,7 @@ use super::locks;
 use super::own_update::{is_own_update, refuse_meanwhile};
 use super::row::RowValues;
 use super::settle::settle;
-use super::setup::{Setup, cluster_column, has_row_triggers};
+use super::setup::{Setup, cluster_column};
 use super::strangers::check_rights;
 use super::transition::Transition;
 use super::under_way::{self, Write};
@@ -21,7 +21,9 @@ use crate::catalog::Schema;
 use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
 use crate::family::column::{Column, Named};
-use crate::family::value::{Row, Value, same};
+use crate::family::on::On;
+use crate::family::value::{Row, same};
+use crate::family::written::Changes;
 use crate::memory;
 
 enum Event {
@@ -47,11 +49,9 @@ enum Event {
     },
 }
 
-/// A call of the trigger. Invariant: the relation is open during `'a`, and the trigger is one of
-/// its.
+/// A call of the trigger.
 struct Statement<'a> {
-    relation: pg_sys::Relation,
-    trigger: &'a pg_sys::Trigger,
+    on: On<'a>,
     schema: Schema,
 }
 
@@ -67,8 +67,7 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
         // SAFETY: PostgreSQL passes two rows of the relation.
         return unsafe { statement.keep_id(old, new) };
     }
-    // SAFETY: the relation is open, and the trigger is one of its.
-    let setup = unsafe { Setup::of(statement.relation, statement.trigger, statement.schema) };
+    let setup = Setup::of(statement.on, statement.schema);
     check_rights(&setup);
     match event {
         Event::Before { write, updated } => statement.before(&setup, write, updated),
@@ -123,8 +122,9 @@ impl Statement<'_> {
             raise_protocol("simhash_cluster needs the statement's transition tables")
         };
         // SAFETY: PostgreSQL passes the call, with its trigger.
-        let (trigger, schema) = unsafe { (&*data.tg_trigger, Schema::of_call(fcinfo)) };
-        (Statement { relation, trigger, schema }, event)
+        let (on, schema) =
+            unsafe { (On::new(relation, &*data.tg_trigger), Schema::of_call(fcinfo)) };
+        (Statement { on, schema }, event)
     }
 
     /// The row to write: with its old id, unless the UPDATE is our own.
@@ -132,19 +132,18 @@ impl Statement<'_> {
     /// # Safety
     /// Both are rows of the relation.
     unsafe fn keep_id(&self, old: pg_sys::HeapTuple, new: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
-        // SAFETY: both are rows of the relation, which is open and has the column.
+        let relation = self.on.table.raw();
+        let Named { column, name } = cluster_column(self.on);
+        // SAFETY: both are rows of the relation, which has the column.
         unsafe {
-            let (relation, descriptor) = ((*self.relation).rd_id, (*self.relation).rd_att);
-            let Named { column, name } = cluster_column(self.relation, self.trigger);
-            let was = Row::of_tuple(old, self.relation).value(&column);
-            let is = Row::of_tuple(new, self.relation).value(&column);
-            if is_own_update(relation, &name) || same(was, is) {
+            let was = Row::of_tuple(old, relation).value(&column);
+            let is = Row::of_tuple(new, relation).value(&column);
+            if is_own_update(self.on.table.oid(), &name) || same(was, is) {
                 return new;
             }
-            let (mut number, mut is_null) = (i32::from(column.number), was.is_none());
-            let mut value = was.map_or(pg_sys::Datum::null(), Value::datum);
-            let (value, is_null) = (&raw mut value, &raw mut is_null);
-            pg_sys::heap_modify_tuple_by_cols(new, descriptor, 1, &mut number, value, is_null)
+            let mut changes = Changes::default();
+            changes.put(&column, was);
+            changes.apply(new, (*relation).rd_att)
         }
     }
 
@@ -166,11 +165,9 @@ impl Statement<'_> {
                 // SAFETY: the set is null or a Bitmapset of the trigger's data.
                 unsafe { pg_sys::bms_is_member(bit, set) }
             };
-            let ours = Some(self.trigger.tgfoid);
             setup.moving.iter().any(sets)
                 || setup.deciding().any(sets)
-                // SAFETY: the relation is open.
-                || unsafe { has_row_triggers(self.relation, ours) }
+                || self.on.table.has_row_triggers(Some(self.on.trigger.tgfoid))
         });
         if concerns_groups {
             self.take_lock();
@@ -179,8 +176,7 @@ impl Statement<'_> {
 
     /// Takes the column's lock, shared. Returns the set-up as it is under that lock.
     fn take_lock(&self) -> Rc<Setup> {
-        // SAFETY: the relation is open, and the trigger is one of its.
-        unsafe { Setup::locked(self.relation, self.trigger, self.schema, locks::share) }
+        Setup::locked(self.on, self.schema, locks::share)
     }
 
     fn inserted(&self, setup: &Setup, new: Transition) {

@@ -4,14 +4,14 @@
 //! its choice. And when another role settles a table, it does so as the owner. In both cases code
 //! of such roles would run with the owner's privileges, though the owner has done nothing.
 
-use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::setup::Setup;
 use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::names::{relation_name, table_name};
-use crate::catalog::relations::triggers;
 use crate::catalog::rights::{self, Grantee};
 use crate::error::raise;
+use crate::family::on::{On, Open};
 
 /// Raises 42501 if the writer needs privileges of its own on the table and lacks them. This is
 /// checked first: a refusal must not reveal which rows exist.
@@ -95,15 +95,9 @@ fn updated_along(relation: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         pg_sys::F_RI_FKEY_SETNULL_UPD,
         pg_sys::F_RI_FKEY_SETDEFAULT_UPD,
     ];
-    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation is open and locked while its triggers are read.
-    unsafe {
-        let relation = PgRelation::with_lock(relation, lock);
-        let follows = |trigger: &&pg_sys::Trigger| following.contains(&trigger.tgfoid.to_u32());
-        triggers(relation.as_ptr())
-            .iter()
-            .filter(follows)
-            .map(|trigger| trigger.tgconstrrelid)
-            .collect()
-    }
+    let follows = |on: &On<'_>| following.contains(&on.trigger.tgfoid.to_u32());
+    let follow = |table: Open<'_>| {
+        table.triggers().filter(follows).map(|on| on.trigger.tgconstrrelid).collect()
+    };
+    Open::with(relation, pg_sys::AccessShareLock, follow).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use crate::catalog::Schema;
 use crate::family::arguments::{By, single_unique};
 use crate::family::column::{Column, Equality, Generated, Named, widen};
 use crate::family::given::{Given, Of};
+use crate::family::on::On;
 use crate::family::verify::{check_known_before, verification};
 use crate::types::text::server_to_utf8;
 
@@ -78,15 +79,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// # Safety
-    /// `relation` is the open table that the trigger is on.
-    pub unsafe fn parse(
-        relation: pg_sys::Relation,
-        trigger: &pg_sys::Trigger,
-        schema: Schema,
-    ) -> Self {
-        // SAFETY: `relation` is open, and the trigger's arguments live as long as its description.
-        let given = unsafe { Given::read(relation, trigger, Of::Dedup) };
+    pub fn parse(on: On<'_>, schema: Schema) -> Self {
+        let given = Given::read(on, Of::Dedup);
         let similar = given.similar();
         let searched = match &similar {
             Some((body, _)) => {
@@ -113,8 +107,7 @@ impl Arguments {
             )
         };
         let action_name = given.choice("action");
-        // SAFETY: `relation` is open.
-        let (key, key_name) = unsafe { given.key(relation) }.unzip();
+        let (key, key_name) = given.key().unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&searched.column, &action);
         let (verification, text) = if is_by_text {
@@ -193,12 +186,8 @@ impl<'a> Given<'a> {
     }
 
     /// The column that `key=` names, or the table's primary key if that is a single column.
-    ///
-    /// # Safety
-    /// `relation` is open.
-    unsafe fn key(&self, relation: pg_sys::Relation) -> Option<(RowKey, CString)> {
-        // SAFETY: `relation` is open.
-        let (key, unique) = unsafe { (self.key_or_primary(relation)?, single_unique(relation)) };
+    fn key(&self) -> Option<(RowKey, CString)> {
+        let (key, unique) = (self.key_or_primary()?, single_unique(self.table));
         // Two rows may hold the same key for a time if its constraint can be deferred.
         let own = unique
             .into_iter()

@@ -2,14 +2,14 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::{setup, warnings};
 use crate::catalog::Schema;
 use crate::catalog::names::{qualified_name, relation_name};
-use crate::catalog::relations::triggers;
 use crate::error::{raise, shown};
 use crate::family::create::{expect_table, identifier, literals, run};
+use crate::family::on::Open;
 
 /// The name of the trigger. BEFORE triggers fire in the order of their names, so this one judges
 /// the row as the others have left it.
@@ -28,20 +28,16 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> Strin
         shown(schema.quoted_name()),
         literals(arguments)
     ));
-    // SAFETY: the trigger is visible after the increment. The relation is open while its triggers
-    // are used, and each has a name.
-    unsafe {
-        pg_sys::CommandCounterIncrement();
-        let relation = PgRelation::open(table);
-        let is_it = |trigger: &&pg_sys::Trigger| shown(CStr::from_ptr(trigger.tgname)) == name;
-        if let Some(trigger) = triggers(relation.as_ptr()).iter().find(is_it) {
-            if let Some(same) = setup::same_trigger(relation.as_ptr(), trigger) {
-                raise_repeated(table, &shown(CStr::from_ptr(same.tgname)));
-            }
-            warnings::forget();
-            setup::take(relation.as_ptr(), trigger, schema);
+    // SAFETY: the trigger is visible after the increment.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    Open::with(table, pg_sys::NoLock, |table| {
+        let Some(on) = table.triggers().find(|on| shown(on.name()) == name) else { return };
+        if let Some(same) = setup::same_trigger(on) {
+            raise_repeated(table.oid(), &shown(same.name()));
         }
-    }
+        warnings::forget();
+        setup::take(on, schema);
+    });
     name
 }
 

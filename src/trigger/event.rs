@@ -1,21 +1,18 @@
 //! Reads from a trigger's call what fired it: the table, the new row, and for an UPDATE the old
 //! one.
 
-use std::ffi::CStr;
-
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::changes::Changes;
 use crate::call::trigger_data;
 use crate::error::raise;
 use crate::family::column::Column;
+use crate::family::on::On;
 use crate::family::value::{Row, Value, same};
+use crate::family::written::Changes;
 
-/// What fired the trigger. Invariant: the relation is open during `'a`, the trigger is one of its,
-/// and the rows are its.
+/// What fired the trigger. Invariant: the rows are of the trigger's table.
 pub struct Event<'a> {
-    pub relation: pg_sys::Relation,
-    pub trigger: &'a pg_sys::Trigger,
+    pub on: On<'a>,
     /// The row to be stored.
     new: pg_sys::HeapTuple,
     /// The row that an UPDATE replaces.
@@ -50,20 +47,20 @@ impl Event<'_> {
                 pg_sys::TRIGGER_EVENT_UPDATE => (data.tg_newtuple, Some(data.tg_trigtuple)),
                 _ => raise_protocol("simhash_dedup must be fired by INSERT or UPDATE"),
             };
-            Event { relation: data.tg_relation, trigger: &*data.tg_trigger, new, old }
+            Event { on: On::new(data.tg_relation, &*data.tg_trigger), new, old }
         }
     }
 
     /// The new row.
     fn row(&self) -> Row<'_> {
         // SAFETY: PostgreSQL passes a row of the relation.
-        unsafe { Row::of_tuple(self.new, self.relation) }
+        unsafe { Row::of_tuple(self.new, self.on.table.raw()) }
     }
 
     /// The row that an UPDATE replaces.
     pub fn old(&self) -> Option<Row<'_>> {
         // SAFETY: PostgreSQL passes a row of the relation.
-        self.old.map(|old| unsafe { Row::of_tuple(old, self.relation) })
+        self.old.map(|old| unsafe { Row::of_tuple(old, self.on.table.raw()) })
     }
 
     /// The value of a column of the new row.
@@ -79,14 +76,15 @@ impl Event<'_> {
     /// The new row with changed values.
     pub fn changed(&self, changes: Changes) -> pg_sys::HeapTuple {
         // SAFETY: the changes are to columns of the relation, of which the row is one.
-        unsafe { changes.apply(self.new, (*self.relation).rd_att) }
+        unsafe { changes.apply(self.new, (*self.on.table.raw()).rd_att) }
     }
 
     /// Calls `with` with a slot that holds the new row.
     pub fn in_slot<T>(&self, with: impl FnOnce(*mut pg_sys::TupleTableSlot) -> T) -> T {
         // SAFETY: the row has the relation's descriptor. The slot is dropped below.
         unsafe {
-            let (descriptor, kind) = ((*self.relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
+            let (descriptor, kind) =
+                ((*self.on.table.raw()).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
             let slot = pg_sys::MakeSingleTupleTableSlot(descriptor, kind);
             pg_sys::ExecStoreHeapTuple(self.new, slot, false);
             let result = with(slot);
@@ -96,18 +94,11 @@ impl Event<'_> {
     }
 
     pub fn table(&self) -> pg_sys::Oid {
-        // SAFETY: an open relation.
-        unsafe { (*self.relation).rd_id }
+        self.on.table.oid()
     }
 
     pub fn is_partition(&self) -> bool {
-        // SAFETY: an open relation.
-        unsafe { (*(*self.relation).rd_rel).relispartition }
-    }
-
-    pub fn trigger_name(&self) -> &CStr {
-        // SAFETY: the name lives as long as the trigger's description.
-        unsafe { CStr::from_ptr(self.trigger.tgname) }
+        self.on.table.form().relispartition
     }
 
     /// The place of the old row.

@@ -27,7 +27,8 @@ impl Expression {
         // Its memory is freed with the call site.
         unsafe {
             PgMemoryContexts::For((*(*fcinfo).flinfo).fn_mcxt).switch_to(|_| {
-                let node = pg_sys::build_column_default(event.relation, i32::from(column.number));
+                let node =
+                    pg_sys::build_column_default(event.on.table.raw(), i32::from(column.number));
                 let inputs = inputs(event.table(), node);
                 let executor = pg_sys::CreateExecutorState();
                 let state = pg_sys::ExecPrepareExpr(node.cast(), executor);

@@ -6,7 +6,6 @@ use pgrx::pg_sys;
 use simhash_core::base::bits::B256;
 
 use super::arguments::{Action, Arguments};
-use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
 use super::moves::{self, Criteria};
@@ -24,6 +23,7 @@ use crate::family::snapshot::Snapshot;
 use crate::family::tables::Family;
 use crate::family::value::{Row, Value};
 use crate::family::verify::Texts;
+use crate::family::written::Changes;
 use crate::family::{lock, snapshot};
 use crate::memory;
 use crate::types::hash::hash_of;
@@ -45,11 +45,10 @@ pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
     memory::prepare();
     // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
     let (event, schema) = unsafe { (Event::of(fcinfo), Schema::of_call(fcinfo)) };
-    // SAFETY: the event's relation is open, and the trigger is one of its.
-    let mut setup = unsafe { setup::take(event.relation, event.trigger, schema) };
+    let mut setup = setup::take(event.on, schema);
     let judge = Judge { event: &event, setup: &mut setup, fcinfo, changes: Changes::default() };
     let verdict = judge.verdict();
-    setup::give_back(event.trigger.tgoid, setup);
+    setup::give_back(event.on.trigger.tgoid, setup);
     verdict
 }
 
@@ -262,7 +261,7 @@ impl<'a> Judge<'a> {
 
     /// Identifies a trigger within a statement. The copies in partitions have the same name.
     fn trigger_id(&self) -> u64 {
-        hash_of(self.event.trigger_name())
+        hash_of(self.event.on.name())
     }
 
     /// Searches for a near row, if the row needs that. Before, the row gets a claim, unless the
@@ -333,10 +332,7 @@ impl<'a> Judge<'a> {
     fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
             let known = self.setup.current_family();
-            let Event { relation, trigger, .. } = *self.event;
-            // SAFETY: the relation is open, and the trigger is one of its.
-            let mut needs_alone = || unsafe { self.setup.needs_lock_alone(relation, trigger) };
-            let alone = !board::is_there() || needs_alone();
+            let alone = !board::is_there() || self.setup.needs_lock_alone(self.event.on);
             known.roots.iter().for_each(|&root| lock::take(root, alone));
             known.lock_relations();
             // Parents and children may have changed during the wait for locks.

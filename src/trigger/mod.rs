@@ -9,11 +9,10 @@
 //! Files: [`judge`] (the steps), [`event`] (what fired the trigger), [`arguments`], [`setup`] (what
 //! is kept across rows), [`warnings`], [`generated`] (a fingerprint that is a generated column),
 //! [`search`], [`window`] (rows of a period), [`moves`] (updates that move a row to another
-//! partition), [`create`], [`changes`] (new values for the row) and [`violation`] (the ERROR of
+//! partition), [`create`] and [`violation`] (the ERROR of
 //! action=error).
 
 pub mod arguments;
-mod changes;
 pub mod create;
 mod event;
 pub mod generated;

@@ -181,9 +181,7 @@ impl<'a> Search<'a, '_> {
     fn member(&mut self, member: &Member, snapshot: &Snapshot) {
         let Some(mut opened) = Opened::open(member, snapshot) else { return };
         let since = self.query.since.zip(member.time);
-        // SAFETY: the relation is open, and the time is one of its columns.
-        let excludes =
-            |(since, time): (Since, Column)| unsafe { since.excludes(opened.relation, &time) };
+        let excludes = |(since, time): (Since, Column)| since.excludes(opened.table(), &time);
         if !since.is_some_and(excludes) {
             let (asked, query) = (self.asked(), self.query);
             let sink = &mut |row: Row<'_>| {

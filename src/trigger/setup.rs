@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pgrx::{PgRelation, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::passages::recipe;
 use simhash_core::sketches::minhash::Fingerprinter;
@@ -13,11 +13,10 @@ use simhash_core::sketches::minhash::Fingerprinter;
 use super::arguments::Arguments;
 use super::warnings::{refuse_foreign, warn_once};
 use crate::catalog::Schema;
-use crate::catalog::relations::triggers;
 use crate::claims::board::TriggerSet;
 use crate::family::arguments::By;
 use crate::family::changes::changes;
-use crate::family::given::written;
+use crate::family::on::{On, Open};
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::value::Value;
 use crate::family::verify::Texts;
@@ -61,17 +60,11 @@ thread_local! {
 
 /// The trigger's set-up, a new one if none is kept or current. The caller owns it until
 /// [`give_back`], so an ERROR drops it.
-///
-/// # Safety
-/// `relation` is the open table that the trigger is on.
-pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Setup {
-    // SAFETY: `relation` is open.
-    let table = unsafe { (*relation).rd_id };
-    let kept = SETUPS.with_borrow_mut(|setups| setups.remove(&trigger.tgoid));
+pub fn take(on: On<'_>, schema: Schema) -> Setup {
+    let kept = SETUPS.with_borrow_mut(|setups| setups.remove(&on.trigger.tgoid));
     match kept {
-        Some(setup) if setup.is_current() && setup.relation == table => setup,
-        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-        _ => unsafe { Setup::new(relation, trigger, schema) },
+        Some(setup) if setup.is_current() && setup.relation == on.table.oid() => setup,
+        _ => Setup::new(on, schema),
     }
 }
 
@@ -85,16 +78,10 @@ pub fn give_back(trigger: pg_sys::Oid, setup: Setup) {
 }
 
 impl Setup {
-    unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
+    fn new(on: On<'_>, schema: Schema) -> Self {
         let made = changes();
-        // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-        let (arguments, table, owner) = unsafe {
-            (
-                Arguments::parse(relation, trigger, schema),
-                (*relation).rd_id,
-                (*(*relation).rd_rel).relowner,
-            )
-        };
+        let arguments = Arguments::parse(on, schema);
+        let (table, owner) = (on.table.oid(), on.table.form().relowner);
         let names = names(&arguments, owner);
         let family = family_of(table, &names);
         refuse_foreign(table, &family, &arguments);
@@ -104,8 +91,7 @@ impl Setup {
             relation: table,
             arguments,
             family,
-            // SAFETY: `relation` is open, and `trigger` is one of its triggers.
-            triggers: unsafe { triggers_of_rows(relation, trigger) },
+            triggers: triggers_of_rows(on),
             names,
             schema,
             hasher: None,
@@ -135,32 +121,22 @@ impl Setup {
     /// of the table or its relatives. The trigger that fires first already takes the lock
     /// exclusively: two transactions that both share it, and then both need it exclusively, would
     /// deadlock.
-    ///
-    /// # Safety
-    /// `relation` is the open table that the trigger is on, and the family's relations exist.
-    pub unsafe fn needs_lock_alone(
-        &mut self,
-        relation: pg_sys::Relation,
-        trigger: &pg_sys::Trigger,
-    ) -> bool {
+    pub fn needs_lock_alone(&mut self, on: On<'_>) -> bool {
         let family = self.current_family();
         if let Some(alone) = self.alone {
             return alone;
         }
-        // SAFETY: `relation` is open while its triggers are used, and so is each relative.
-        let alone = unsafe {
-            self.is_one_writers()
-                || triggers_like(relation, trigger).any(|other| {
-                    let setup = take(relation, other, self.schema);
-                    let alone = setup.is_one_writers();
-                    give_back(other.tgoid, setup);
-                    alone
-                })
-                || family.relations.iter().any(|&relative| {
-                    let Some(relative) = open(relative) else { return false };
-                    triggers_like(relative.as_ptr(), trigger).any(|other| says_one_writer(other))
-                })
-        };
+        let says_so = |table: Open<'_>| triggers_like(table, on.trigger).any(says_one_writer);
+        let alone = self.is_one_writers()
+            || triggers_like(on.table, on.trigger).any(|other| {
+                let setup = take(other, self.schema);
+                let alone = setup.is_one_writers();
+                give_back(other.trigger.tgoid, setup);
+                alone
+            })
+            || family.relations.iter().any(|&relative| {
+                Open::with(relative, pg_sys::AccessShareLock, says_so).unwrap_or(false)
+            });
         self.alone = Some(alone);
         alone
     }
@@ -280,87 +256,48 @@ impl Setup {
 /// commands/trigger.h.
 const TRIGGER_DISABLED: u8 = b'D';
 
-/// The other enabled triggers of a relation that call the same function as this one.
-///
-/// # Safety
-/// The relation is open as long as the result is used.
-unsafe fn triggers_like<'a>(
-    relation: pg_sys::Relation,
-    trigger: &pg_sys::Trigger,
-) -> impl Iterator<Item = &'a pg_sys::Trigger> {
-    // SAFETY: the relation is open as long as the result is used.
-    let all = unsafe { triggers(relation) };
+/// The other enabled triggers of a table that call the same function as this one.
+fn triggers_like<'a>(table: Open<'a>, trigger: &pg_sys::Trigger) -> impl Iterator<Item = On<'a>> {
     let (function, own) = (trigger.tgfoid, trigger.tgoid);
-    let is_enabled = |other: &pg_sys::Trigger| other.tgenabled as u8 != TRIGGER_DISABLED;
-    all.iter()
-        .filter(move |other| other.tgfoid == function && other.tgoid != own && is_enabled(other))
+    table.triggers().filter(move |On { trigger: other, .. }| {
+        other.tgfoid == function && other.tgoid != own && other.tgenabled as u8 != TRIGGER_DISABLED
+    })
 }
 
-/// Another trigger of the relation that does the same as this one.
-///
-/// # Safety
-/// The relation is open as long as the result is used.
-pub unsafe fn same_trigger<'a>(
-    relation: pg_sys::Relation,
-    trigger: &pg_sys::Trigger,
-) -> Option<&'a pg_sys::Trigger> {
-    // SAFETY: the relation is open, and these are its triggers.
-    unsafe {
-        let own = (identity(trigger), trigger.tgtype);
-        triggers_like(relation, trigger)
-            .find(|other| (identity(other), other.tgtype) == own && other.tgqual.is_null())
-    }
+/// Another trigger of the table that does the same as this one.
+pub fn same_trigger(on: On<'_>) -> Option<On<'_>> {
+    let own = (identity(on), on.trigger.tgtype);
+    let is_same = |other: &On<'_>| {
+        (identity(*other), other.trigger.tgtype) == own && other.trigger.tgqual.is_null()
+    };
+    triggers_like(on.table, on.trigger).find(is_same)
 }
 
 /// The triggers that fire for the rows of a table.
-///
-/// # Safety
-/// `relation` is the open table that the trigger is on.
-unsafe fn triggers_of_rows(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> TriggerSet {
+fn triggers_of_rows(on: On<'_>) -> TriggerSet {
     let both = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
-    let has_all_rows = |trigger: &pg_sys::Trigger| {
+    let has_all_rows = |On { trigger, .. }: On<'_>| {
         trigger.tgqual.is_null() && trigger.tgnattr == 0 && trigger.tgtype as u32 & both == both
     };
-    // SAFETY: `relation` is open, and these are its triggers.
-    unsafe {
-        let triggers: Vec<_> = triggers_like(relation, trigger).chain([trigger]).collect();
-        let mut hashes: Vec<u64> = triggers.iter().map(|trigger| identity(trigger)).collect();
-        hashes.sort_unstable();
-        let all = triggers.into_iter().all(has_all_rows).then(|| hash_of(hashes));
-        TriggerSet { own: identity(trigger), all }
-    }
+    let triggers: Vec<_> = triggers_like(on.table, on.trigger).chain([on]).collect();
+    let mut hashes: Vec<u64> = triggers.iter().map(|&trigger| identity(trigger)).collect();
+    hashes.sort_unstable();
+    let all = triggers.into_iter().all(has_all_rows).then(|| hash_of(hashes));
+    TriggerSet { own: identity(on), all }
 }
 
 /// A hash of a trigger's arguments.
-///
-/// # Safety
-/// The trigger is one of an open relation.
-unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
-    // SAFETY: the trigger is one of an open relation.
-    hash_of(unsafe { written(trigger) }.collect::<Vec<_>>())
+fn identity(on: On<'_>) -> u64 {
+    hash_of(on.arguments().collect::<Vec<_>>())
 }
 
 /// Whether a trigger's arguments require one writer at a time, as a passage does.
-///
-/// # Safety
-/// The trigger is one of an open relation.
-unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
-    // SAFETY: the trigger is one of an open relation.
-    unsafe { written(trigger) }.any(|argument| {
+fn says_one_writer(on: On<'_>) -> bool {
+    on.arguments().any(|argument| {
         let mut parts = argument.to_bytes().splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
         let parts = (parts.next(), parts.next());
         parts == (Some(b"writers"), Some(b"one")) || parts.0 == Some(b"passage")
     })
-}
-
-/// A relation, unless it is gone.
-fn open(relation: pg_sys::Oid) -> Option<PgRelation> {
-    // SAFETY: the relation is locked when it is opened.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        let opened = pg_sys::try_relation_open(relation, lock);
-        (!opened.is_null()).then(|| PgRelation::from_pg_owned(opened))
-    }
 }
 
 fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {

@@ -64,15 +64,11 @@ fn lasting(text: &CStr) -> *const c_char {
 
 impl Violation {
     pub fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
-        // SAFETY: the relation is open.
-        let form = unsafe { &*(*event.relation).rd_rel };
-        // SAFETY: the name ends with NUL, and lives as long as the relation is open.
-        let table = unsafe { CStr::from_ptr(form.relname.data.as_ptr()) };
-        let trigger = event.trigger_name();
+        let (table, trigger) = (event.on.table, event.on.name());
         let message = format!(
             "near-duplicate row violates trigger \"{}\" of table \"{}\"",
             utf8(trigger),
-            utf8(table)
+            utf8(table.name())
         );
         let own =
             |text: String| lasting(&CString::new(&*utf8_to_server(&text)).unwrap_or_default());
@@ -80,8 +76,8 @@ impl Violation {
             message: own(message),
             detail: own(detail(arguments, found)),
             // SAFETY: a catalogue look-up; the name is palloc'd.
-            schema: unsafe { pg_sys::get_namespace_name(form.relnamespace) },
-            table: lasting(table),
+            schema: unsafe { pg_sys::get_namespace_name(table.form().relnamespace) },
+            table: lasting(table.name()),
             trigger: lasting(trigger),
         }
     }

@@ -9,6 +9,7 @@ use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 use crate::error::with_hint;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::given::Given;
+use crate::family::on::Open;
 use crate::family::serving::not_before_of;
 use crate::family::value::Value;
 use crate::types::text::utf8_to_server;
@@ -148,51 +149,26 @@ impl Since {
     }
 
     /// Whether the table is a partition whose bounds exclude rows in the window.
-    ///
-    /// # Safety
-    /// The relation is open, and `column` is its column of the time.
-    pub unsafe fn excludes(&self, relation: pg_sys::Relation, column: &Column) -> bool {
+    pub fn excludes(&self, table: Open<'_>, column: &Column) -> bool {
+        let (none, base) = (pg_sys::InvalidOid, column.base);
+        let Some(not_before) = not_before(base).filter(|_| table.form().relispartition) else {
+            return false;
+        };
+        let length = if base == pg_sys::DATEOID { 4 } else { 8 };
         // SAFETY: the relation is open. The nodes are made here, or copies in the current memory
-        // context.
+        // context: the condition that a row's time is not before the start, and the bounds.
         unsafe {
-            if !(*(*relation).rd_rel).relispartition {
-                return false;
-            }
-            let bounds = pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionQual(relation));
-            let Some(not_before) = not_before(column.base) else { return false };
-            let (left, right) = self.sides(column);
-            let condition = pg_sys::make_opclause(
-                not_before,
-                pg_sys::BOOLOID,
-                false,
-                left.cast(),
-                right.cast(),
-                pg_sys::InvalidOid,
-                pg_sys::InvalidOid,
-            );
+            let bounds =
+                pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionQual(table.raw()));
+            let time = pg_sys::makeVar(1, column.number, base, -1, none, 0);
+            let start = self.start().datum();
+            let start = pg_sys::makeConst(base, -1, none, length, start, false, true);
+            let (time, start) = (time.cast(), start.cast());
+            let condition =
+                pg_sys::make_opclause(not_before, pg_sys::BOOLOID, false, time, start, none, none);
             let mut conditions = PgList::<pg_sys::Expr>::new();
             conditions.push(condition);
             pg_sys::predicate_refuted_by(conditions.into_pg(), bounds, false)
-        }
-    }
-
-    /// Both sides of the condition that a row's time is not before the start.
-    unsafe fn sides(&self, column: &Column) -> (*mut pg_sys::Var, *mut pg_sys::Const) {
-        let length = if column.base == pg_sys::DATEOID { 4 } else { 8 };
-        // SAFETY: makes nodes in the current memory context.
-        unsafe {
-            (
-                pg_sys::makeVar(1, column.number, column.base, -1, pg_sys::InvalidOid, 0),
-                pg_sys::makeConst(
-                    column.base,
-                    -1,
-                    pg_sys::InvalidOid,
-                    length,
-                    self.start().datum(),
-                    false,
-                    true,
-                ),
-            )
         }
     }
 }

@@ -1,9 +1,9 @@
-//! New values for some columns of the row that fired the trigger.
+//! New values for some columns of the row that fired a trigger.
 
 use pgrx::pg_sys;
 
-use crate::family::column::Column;
-use crate::family::value::Value;
+use super::column::Column;
+use super::value::Value;
 
 /// New values of some columns.
 #[derive(Default)]
@@ -16,9 +16,9 @@ pub struct Changes {
 impl Changes {
     /// Sets a column to a value of its base type. Raises an ERROR if the column's domain does not
     /// allow the value.
-    pub fn set(&mut self, column: &Column, value: Option<Value<'_>>) {
-        let is_null = value.is_none();
-        let value = value.map_or(pg_sys::Datum::null(), Value::datum);
+    pub fn set(&mut self, column: &Column, given: Option<Value<'_>>) {
+        let is_null = given.is_none();
+        let value = given.map_or(pg_sys::Datum::null(), Value::datum);
         if column.declared != column.base {
             // SAFETY: the value is of the domain's base type; nothing is cached between calls.
             unsafe {
@@ -26,9 +26,14 @@ impl Changes {
                 pg_sys::domain_check(value, is_null, column.declared, cached, context);
             }
         }
+        self.put(column, given);
+    }
+
+    /// The same without that check, for a value that the column has had.
+    pub fn put(&mut self, column: &Column, value: Option<Value<'_>>) {
         self.columns.push(i32::from(column.number));
-        self.values.push(value);
-        self.nulls.push(is_null);
+        self.nulls.push(value.is_none());
+        self.values.push(value.map_or(pg_sys::Datum::null(), Value::datum));
     }
 
     /// The row with the new values.

@@ -1,0 +1,113 @@
+//! Open tables, and the triggers on them, as handles.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+use pgrx::{PgRelation, pg_sys};
+
+use crate::catalog::relations::{described, indexes};
+
+/// A table or another relation. Invariant: it is open during `'a`.
+#[derive(Clone, Copy)]
+pub struct Open<'a>(pg_sys::Relation, PhantomData<&'a ()>);
+
+impl<'a> Open<'a> {
+    /// # Safety
+    /// The relation is open during `'a`.
+    pub unsafe fn new(relation: pg_sys::Relation) -> Self {
+        Open(relation, PhantomData)
+    }
+
+    /// The result of `with` for a relation, which is locked until the transaction ends. `None` if
+    /// it is gone.
+    pub fn with<T>(oid: pg_sys::Oid, lock: u32, with: impl FnOnce(Open<'_>) -> T) -> Option<T> {
+        // SAFETY: the relation is open until it is closed here, or by the transaction's abort.
+        unsafe {
+            let relation = pg_sys::try_relation_open(oid, lock as pg_sys::LOCKMODE);
+            if relation.is_null() {
+                return None;
+            }
+            let result = with(Open(relation, PhantomData));
+            pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+            Some(result)
+        }
+    }
+
+    pub fn raw(self) -> pg_sys::Relation {
+        self.0
+    }
+
+    pub fn oid(self) -> pg_sys::Oid {
+        // SAFETY: the relation is open.
+        unsafe { (*self.0).rd_id }
+    }
+
+    /// The relation's row in pg_class.
+    pub fn form(self) -> &'a pg_sys::FormData_pg_class {
+        // SAFETY: the relation is open.
+        unsafe { &*(*self.0).rd_rel }
+    }
+
+    /// The name, in the server's encoding.
+    pub fn name(self) -> &'a CStr {
+        // SAFETY: a name ends with NUL.
+        unsafe { CStr::from_ptr(self.form().relname.data.as_ptr()) }
+    }
+
+    pub fn is_partitioned(self) -> bool {
+        self.form().relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE
+    }
+
+    /// The triggers, as a copy in the current memory context: the relation cache may rebuild the
+    /// relation's own description meanwhile.
+    pub fn triggers(self) -> impl Iterator<Item = On<'a>> {
+        // SAFETY: the relation is open. The copy outlives what reads it.
+        let all = unsafe { described(pg_sys::CopyTriggerDesc((*self.0).trigdesc)) };
+        all.iter().map(move |trigger| On { table: self, trigger })
+    }
+
+    /// The indexes. Each is locked until its `PgRelation` is dropped.
+    pub fn indexes(self) -> impl Iterator<Item = PgRelation> {
+        // SAFETY: the relation is open.
+        unsafe { indexes(self.0) }
+    }
+
+    /// Whether it has BEFORE UPDATE row triggers of other functions than `ours`. They can change
+    /// columns that the UPDATE does not set.
+    pub fn has_row_triggers(self, ours: Option<pg_sys::Oid>) -> bool {
+        let before_update =
+            pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
+        self.triggers().any(|On { trigger, .. }| {
+            let kind = trigger.tgtype as u32;
+            kind & before_update == before_update && ours != Some(trigger.tgfoid)
+        })
+    }
+}
+
+/// A trigger. Invariant: it is one of the table's.
+#[derive(Clone, Copy)]
+pub struct On<'a> {
+    pub table: Open<'a>,
+    pub trigger: &'a pg_sys::Trigger,
+}
+
+impl<'a> On<'a> {
+    /// # Safety
+    /// The relation is open during `'a`, and the trigger is one of its.
+    pub unsafe fn new(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger) -> Self {
+        On { table: Open(relation, PhantomData), trigger }
+    }
+
+    /// The name, in the server's encoding.
+    pub fn name(self) -> &'a CStr {
+        // SAFETY: a trigger has a name.
+        unsafe { CStr::from_ptr(self.trigger.tgname) }
+    }
+
+    /// The arguments as they were written, in the server's encoding.
+    pub fn arguments(self) -> impl Iterator<Item = &'a CStr> {
+        let all = 0..self.trigger.tgnargs.max(0) as usize;
+        // SAFETY: the trigger has `tgnargs` arguments, each a C string.
+        all.map(move |index| unsafe { CStr::from_ptr(*self.trigger.tgargs.add(index)) })
+    }
+}
