@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::base::bits::B256;
 use simhash_core::config::Config;
 use simhash_core::passages::WORDS;
@@ -10,7 +10,7 @@ use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::column::{Column, Equality, Generated, Named};
 use super::given::Given;
-use super::on::Open;
+use super::on::{Index, Open};
 use super::serving::Similar;
 use super::value::Value;
 use crate::catalog::Schema;
@@ -242,23 +242,15 @@ pub struct UniqueIndex {
 
 /// The table's unique indexes on a single column that hold every row.
 pub fn single_unique(table: Open<'_>) -> Vec<UniqueIndex> {
-    let unique = |index: PgRelation| {
-        // SAFETY: the index is open, with its catalogue row.
-        unsafe {
-            let form = index.rd_index;
-            let is_whole = pg_sys::heap_attisnull(
-                index.rd_indextuple,
-                pg_sys::Anum_pg_index_indpred as i32,
-                std::ptr::null_mut(),
-            );
-            let is_valid = (*form).indisunique && (*form).indisvalid && is_whole;
-            (is_valid && (*form).indnkeyatts == 1).then(|| UniqueIndex {
-                is_primary: (*form).indisprimary,
-                column: *(*form).indkey.values.as_ptr(),
-                is_immediate: (*form).indimmediate,
-                equality: Equality::of(index.as_ptr()),
-            })
-        }
+    let unique = |index: Index| {
+        let form = index.form();
+        let is_valid = form.indisunique && form.indisvalid && index.predicate().is_none();
+        (is_valid && index.keys() == 1).then(|| UniqueIndex {
+            is_primary: form.indisprimary,
+            column: index.column(0),
+            is_immediate: form.indimmediate,
+            equality: Equality::of(&index),
+        })
     };
     table.indexes().filter_map(unique).collect()
 }

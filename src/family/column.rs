@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
+use super::on::Index;
 use super::value::Value;
 use crate::catalog::cache;
 
@@ -48,21 +49,18 @@ pub struct Equality {
 
 impl Equality {
     /// The equality of an index's first column; `None` if it has none that can be called.
-    ///
-    /// # Safety
-    /// `index` is an open index.
-    pub unsafe fn of(index: pg_sys::Relation) -> Option<Self> {
-        // SAFETY: `index` is open, and so has a first column.
+    pub fn of(index: &Index) -> Option<Self> {
+        let (family, input) = index.operators(0);
+        // SAFETY: catalogue look-ups; an open index has the collation of its first column.
         unsafe {
-            let input = *(*index).rd_opcintype;
-            let operator = if (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID {
+            let operator = if index.method() == pg_sys::BTREE_AM_OID {
                 let equal = pg_sys::BTEqualStrategyNumber as i16;
-                pg_sys::get_opfamily_member(*(*index).rd_opfamily, input, input, equal)
+                pg_sys::get_opfamily_member(family, input, input, equal)
             } else {
                 (*pg_sys::lookup_type_cache(input, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr
             };
             let function = pg_sys::get_opcode(operator);
-            let collation = *(*index).rd_indcollation;
+            let collation = *(*index.raw()).rd_indcollation;
             (function != pg_sys::InvalidOid).then_some(Equality { function, collation })
         }
     }
@@ -88,35 +86,36 @@ impl Column {
     /// The column of that name, in the server's encoding. `None` for a dropped column, a system
     /// column, or no column.
     pub fn named(relation: pg_sys::Oid, name: &CStr) -> Option<Self> {
-        // SAFETY: a syscache tuple is valid until it is released, and its fixed part is a
-        // FormData_pg_attribute.
-        unsafe {
-            let tuple = pg_sys::SearchSysCacheAttName(relation, name.as_ptr());
-            if tuple.is_null() {
-                return None;
-            }
-            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_attribute>(tuple);
-            let mut modifier = (*form).atttypmod;
-            let base = pg_sys::getBaseTypeAndTypmod((*form).atttypid, &mut modifier);
-            let column = Column {
-                table: relation,
-                number: (*form).attnum,
-                declared: (*form).atttypid,
-                base,
-                modifier,
-                collation: (*form).attcollation,
-                generated: match (*form).attgenerated as u8 {
-                    0 => Generated::No,
-                    b's' => Generated::Stored,
-                    _ => Generated::Virtual,
-                },
-                is_not_null: (*form).attnotnull,
-                length: (*form).attlen,
-                by_value: (*form).attbyval,
-            };
-            pg_sys::ReleaseSysCache(tuple);
-            (column.number > 0).then_some(column)
+        // SAFETY: a look-up by the relation and a name that ends with NUL.
+        let tuple = unsafe { pg_sys::SearchSysCacheAttName(relation, name.as_ptr()) };
+        if tuple.is_null() {
+            return None;
         }
+        // SAFETY: the tuple is valid until it is released, and its fixed part is this struct.
+        let form: &pg_sys::FormData_pg_attribute =
+            unsafe { &*pg_sys::heap_tuple_get_struct(tuple) };
+        let mut modifier = form.atttypmod;
+        // SAFETY: a catalogue look-up.
+        let base = unsafe { pg_sys::getBaseTypeAndTypmod(form.atttypid, &mut modifier) };
+        let column = Column {
+            table: relation,
+            number: form.attnum,
+            declared: form.atttypid,
+            base,
+            modifier,
+            collation: form.attcollation,
+            generated: match form.attgenerated as u8 {
+                0 => Generated::No,
+                b's' => Generated::Stored,
+                _ => Generated::Virtual,
+            },
+            is_not_null: form.attnotnull,
+            length: form.attlen,
+            by_value: form.attbyval,
+        };
+        // SAFETY: the tuple was found above.
+        unsafe { pg_sys::ReleaseSysCache(tuple) };
+        (column.number > 0).then_some(column)
     }
 
     /// # Safety

@@ -2,11 +2,12 @@
 //! read.
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
-//! [`on`] (open tables and their triggers), [`value`] (values of columns, and rows), [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
+//! [`on`] (open tables, their triggers and indexes), [`value`] (values of columns, and rows),
+//! [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
 //! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
-//! (compares texts), [`written`] (new values for a row), [`rights`] (which roles may read a key), [`lock`] (one writer at a time),
-//! [`snapshot`] (which rows are visible), [`changes`] (until when all this is current) and
-//! [`create`] (creates triggers).
+//! (compares texts), [`written`] (new values for a row), [`rights`] (which roles may read a key),
+//! [`lock`] (one writer at a time), [`snapshot`] (which rows are visible), [`changes`] (until when
+//! all this is current) and [`create`] (creates triggers).
 
 pub mod arguments;
 pub mod changes;

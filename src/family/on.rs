@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use pgrx::{PgRelation, pg_sys};
+use pgrx::{FromDatum, PgRelation, pg_sys};
 
 use crate::catalog::relations::{described, indexes};
 
@@ -58,6 +58,13 @@ impl<'a> Open<'a> {
         self.form().relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE
     }
 
+    /// Whether it is another session's temporary table.
+    pub fn is_temporary_elsewhere(self) -> bool {
+        // SAFETY: the relation is open.
+        let is_local = unsafe { (*self.0).rd_islocaltemp };
+        self.form().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP && !is_local
+    }
+
     /// The triggers, as a copy in the current memory context: the relation cache may rebuild the
     /// relation's own description meanwhile.
     pub fn triggers(self) -> impl Iterator<Item = On<'a>> {
@@ -66,10 +73,10 @@ impl<'a> Open<'a> {
         all.iter().map(move |trigger| On { table: self, trigger })
     }
 
-    /// The indexes. Each is locked until its `PgRelation` is dropped.
-    pub fn indexes(self) -> impl Iterator<Item = PgRelation> {
+    /// The indexes. Each is locked until it is dropped.
+    pub fn indexes(self) -> impl Iterator<Item = Index> {
         // SAFETY: the relation is open.
-        unsafe { indexes(self.0) }
+        unsafe { indexes(self.0) }.map(Index)
     }
 
     /// Whether it has BEFORE UPDATE row triggers of other functions than `ours`. They can change
@@ -109,5 +116,61 @@ impl<'a> On<'a> {
         let all = 0..self.trigger.tgnargs.max(0) as usize;
         // SAFETY: the trigger has `tgnargs` arguments, each a C string.
         all.map(move |index| unsafe { CStr::from_ptr(*self.trigger.tgargs.add(index)) })
+    }
+}
+
+/// An index. Invariant: the relation is one.
+pub struct Index(PgRelation);
+
+impl Index {
+    pub fn raw(&self) -> pg_sys::Relation {
+        self.0.as_ptr()
+    }
+
+    pub fn oid(&self) -> pg_sys::Oid {
+        self.0.oid()
+    }
+
+    /// The index's row in pg_index.
+    pub fn form(&self) -> &pg_sys::FormData_pg_index {
+        // SAFETY: an open index has its catalogue row.
+        unsafe { &*self.0.rd_index }
+    }
+
+    /// The access method.
+    pub fn method(&self) -> pg_sys::Oid {
+        // SAFETY: the relation is open.
+        unsafe { (*self.0.rd_rel).relam }
+    }
+
+    /// The number of key columns.
+    pub fn keys(&self) -> usize {
+        self.form().indnkeyatts as usize
+    }
+
+    /// The table's column that a key column is, counted from 0; 0 for an expression.
+    pub fn column(&self, at: usize) -> pg_sys::AttrNumber {
+        assert!(at < self.keys(), "a key column");
+        // SAFETY: the row has a number for each column.
+        unsafe { *self.form().indkey.values.as_ptr().add(at) }
+    }
+
+    /// The operator family and the input type of a key column.
+    pub fn operators(&self, at: usize) -> (pg_sys::Oid, pg_sys::Oid) {
+        assert!(at < self.keys(), "a key column");
+        // SAFETY: an open index has these for each of its key columns.
+        unsafe { (*self.0.rd_opfamily.add(at), *self.0.rd_opcintype.add(at)) }
+    }
+
+    /// The predicate as it is stored, the text of an expression. The relation cache would fold it,
+    /// and so run functions of the index's owner with the privileges of the inserting role.
+    pub fn predicate(&self) -> Option<String> {
+        let (mut is_null, cache) = (true, pg_sys::SysCacheIdentifier::INDEXRELID as i32);
+        // SAFETY: an open index has a copy of its catalogue row, whose predicate is a text.
+        unsafe {
+            let number = pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber;
+            let text = pg_sys::SysCacheGetAttr(cache, self.0.rd_indextuple, number, &mut is_null);
+            String::from_datum(text, is_null)
+        }
     }
 }

@@ -6,9 +6,10 @@ use std::ffi::CString;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use pgrx::{FromDatum, PgRelation, pg_sys};
+use pgrx::pg_sys;
 
 use super::column::Column;
+use super::on::Index;
 use crate::am::kind::Kind;
 use crate::am::passages::PassageRecipe;
 use crate::am::texts::Recipe;
@@ -30,13 +31,9 @@ pub struct Similar {
 
 impl Similar {
     /// Whether an index of texts finds all such texts.
-    ///
-    /// # Safety
-    /// `index` is open.
-    unsafe fn is_served(&self, index: &PgRelation) -> bool {
-        // SAFETY: `index` is open.
-        let (kind, rel) =
-            unsafe { (Kind::of_index(index.as_ptr()), IndexRel::new(index.as_ptr())) };
+    fn is_served(&self, index: &Index) -> bool {
+        // SAFETY: the index is an open simhash index.
+        let (kind, rel) = unsafe { (Kind::of_index(index.raw()), IndexRel::new(index.raw())) };
         let is_of_passages = kind == Kind::Passages;
         if let Some(words) = self.words {
             let serves = |recipe: PassageRecipe| {
@@ -90,20 +87,16 @@ pub struct Condition {
 /// The index that has to be searched the least: the one with conditions for the most columns of the
 /// scope. An index with other columns before the fingerprint comes last, because it has to be
 /// searched once for each of their values. Among equals the first one counts.
-///
-/// # Safety
-/// The indexes are open, and of the table that the columns are of.
-pub unsafe fn best(
-    indexes: impl Iterator<Item = PgRelation>,
+pub fn best(
+    indexes: impl Iterator<Item = Index>,
     searched: &Column,
     scope: &[Column],
     similar: Option<&Similar>,
 ) -> Option<Serving> {
-    let rank = |index: PgRelation| {
-        // SAFETY: the index is open, and of the columns' table.
+    let rank = |index: Index| {
         let conditions =
-            unsafe { serves(&index, searched, scope, similar).then(|| conditions(&index, scope))? };
-        let others = searched_column(&index) - conditions.len();
+            serves(&index, searched, scope, similar).then(|| conditions(&index, scope))?;
+        let others = index.keys() - 1 - conditions.len();
         let rank = (others > 0, Reverse(conditions.len()));
         Some((rank, Serving { index: index.oid(), conditions }))
     };
@@ -112,66 +105,39 @@ pub unsafe fn best(
 
 /// All simhash indexes on the searched column that rows are put into, whether they serve the search
 /// or not: valid, partial, or being built.
-///
-/// # Safety
-/// The indexes are open, and of the table that the column is of.
-pub unsafe fn all(
-    indexes: impl Iterator<Item = PgRelation>,
-    searched: &Column,
-) -> Vec<pg_sys::Oid> {
-    // SAFETY: an open index has a number for each of its columns.
-    let is_one = |index: &PgRelation| unsafe {
-        (*index.rd_index).indisready && Some((*index.rd_rel).relam) == access_method() && {
-            let last = searched_column(index);
-            *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
-        }
+pub fn all(indexes: impl Iterator<Item = Index>, searched: &Column) -> Vec<pg_sys::Oid> {
+    let is_one = |index: &Index| {
+        index.form().indisready
+            && Some(index.method()) == access_method()
+            && index.column(index.keys() - 1) == searched.number
     };
     indexes.filter(is_one).map(|index| index.oid()).collect()
 }
 
 /// A B-tree that finds every row by its time.
-///
-/// # Safety
-/// The indexes are open, and of the table that the column is of.
-pub unsafe fn by_time(
-    mut indexes: impl Iterator<Item = PgRelation>,
-    time: &Column,
-) -> Option<pg_sys::Oid> {
-    let serves = |index: &PgRelation| {
-        // SAFETY: an open index has a number, an operator family and an input type for its first
-        // column.
-        unsafe {
-            (*index.rd_index).indisvalid
-                && (*index.rd_rel).relam == pg_sys::BTREE_AM_OID
-                && *(*index.rd_index).indkey.values.as_ptr() == time.number
-                && *index.rd_opcintype == time.base
-                && not_before_of(*index.rd_opfamily, time.base).is_some()
-                && predicate(index).is_none()
-        }
+pub fn by_time(mut indexes: impl Iterator<Item = Index>, time: &Column) -> Option<pg_sys::Oid> {
+    let serves = |index: &Index| {
+        let (family, input) = index.operators(0);
+        index.form().indisvalid
+            && index.method() == pg_sys::BTREE_AM_OID
+            && index.column(0) == time.number
+            && input == time.base
+            && not_before_of(family, time.base).is_some()
+            && index.predicate().is_none()
     };
     indexes.find(serves).map(|index| index.oid())
 }
 
 /// The conditions of an index: its key columns that are columns of the scope, with the same
 /// equality.
-///
-/// # Safety
-/// The index is an open simhash index of the table that the columns are of.
-unsafe fn conditions(index: &PgRelation, scope: &[Column]) -> Vec<Condition> {
+fn conditions(index: &Index, scope: &[Column]) -> Vec<Condition> {
     let condition = |at: usize| {
-        // SAFETY: an open index has these for each of its key columns.
-        let (number, family, input) = unsafe {
-            (
-                *(*index.rd_index).indkey.values.as_ptr().add(at),
-                *index.rd_opfamily.add(at),
-                *index.rd_opcintype.add(at),
-            )
-        };
-        let place = scope.iter().position(|column| column.number == number)?;
+        let place = scope.iter().position(|column| column.number == index.column(at))?;
+        let (family, input) = index.operators(at);
         compares(family, input, &scope[place])
             .then_some(Condition { number: at as pg_sys::AttrNumber + 1, place })
     };
-    (0..searched_column(index)).filter_map(condition).collect()
+    (0..index.keys() - 1).filter_map(condition).collect()
 }
 
 /// Whether the operator family and the column have the same equality. Under a nondeterministic
@@ -201,38 +167,23 @@ pub fn is_indexable(column: &Column) -> bool {
 }
 
 /// Whether the index finds every row of a scope by its fingerprint or text.
-///
-/// # Safety
-/// `index` is open.
-unsafe fn serves(
-    index: &PgRelation,
-    searched: &Column,
-    scope: &[Column],
-    similar: Option<&Similar>,
-) -> bool {
-    // SAFETY: an open index has a number for each of its columns, and an operator family and an
-    // input type for each of its key columns. The last of these is searched by distance.
-    unsafe {
-        let last = searched_column(index);
-        (*index.rd_index).indisvalid
-            && *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
-            && Some((*index.rd_rel).relam) == access_method()
-            // The operator class is one of fingerprints or texts. Those of balls have no equality.
-            && (similar.is_some_and(|similar| similar.words.is_some())
-                || equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some())
-            && match (Kind::of_index(index.as_ptr()).is_of_texts(), similar) {
-                (false, None) => true,
-                (true, Some(similar)) => similar.is_served(index),
-                _ => false,
-            }
-            && holds_every_row(index, searched, scope)
-    }
-}
-
-/// The position, from 0, of the column that a simhash index searches by distance.
-fn searched_column(index: &PgRelation) -> usize {
-    // SAFETY: an open index has its catalogue row.
-    unsafe { (*index.rd_index).indnkeyatts as usize - 1 }
+fn serves(index: &Index, searched: &Column, scope: &[Column], similar: Option<&Similar>) -> bool {
+    // The last key column is searched by distance, or for texts.
+    let last = index.keys() - 1;
+    let (family, input) = index.operators(last);
+    index.form().indisvalid
+        && index.column(last) == searched.number
+        && Some(index.method()) == access_method()
+        // The operator class is one of fingerprints or texts. Those of balls have no equality.
+        && (similar.is_some_and(|similar| similar.words.is_some())
+            || equality(family, input).is_some())
+        // SAFETY: the index is an open simhash index.
+        && match (unsafe { Kind::of_index(index.raw()) }.is_of_texts(), similar) {
+            (false, None) => true,
+            (true, Some(similar)) => similar.is_served(index),
+            _ => false,
+        }
+        && holds_every_row(index, searched, scope)
 }
 
 /// The operator of equality of an operator family for a type.
@@ -245,10 +196,12 @@ fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// Whether the index has no predicate, or only `IS NOT NULL` of the fingerprint or of a column of
 /// the scope.
-unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column]) -> bool {
-    // SAFETY: each node is cast only to the type of its tag.
+fn holds_every_row(index: &Index, searched: &Column, scope: &[Column]) -> bool {
+    let Some(predicate) = index.predicate() else { return true };
+    let Ok(predicate) = CString::new(predicate) else { return false };
+    // SAFETY: the text is of an expression. Each node is cast only to the type of its tag.
     unsafe {
-        let Some(node) = predicate(index) else { return true };
+        let node = pg_sys::stringToNode(predicate.as_ptr()).cast::<pg_sys::Node>();
         if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest) {
             return false;
         }
@@ -262,28 +215,6 @@ unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column
                 .iter()
                 .chain([searched])
                 .any(|column| (*argument.cast::<pg_sys::Var>()).varattno == column.number)
-    }
-}
-
-/// The index's predicate as it is stored; null if it cannot be read. The relation cache would fold
-/// the predicate, and so run functions of the index's owner with the privileges of the inserting
-/// role.
-unsafe fn predicate(index: &PgRelation) -> Option<*mut pg_sys::Node> {
-    // SAFETY: an open index has a copy of its catalogue row, whose predicate is an expression as
-    // text.
-    unsafe {
-        let mut is_null = true;
-        let stored = pg_sys::SysCacheGetAttr(
-            pg_sys::SysCacheIdentifier::INDEXRELID as i32,
-            index.rd_indextuple,
-            pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber,
-            &mut is_null,
-        );
-        if is_null {
-            return None;
-        }
-        let text = String::from_datum(stored, false).and_then(|text| CString::new(text).ok());
-        Some(text.map_or(std::ptr::null_mut(), |text| pg_sys::stringToNode(text.as_ptr()).cast()))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::ffi::CString;
 
-use pgrx::{PgRelation, pg_sys};
+use pgrx::pg_sys;
 
 use super::column::{Column, Named, widen};
+use super::on::Open;
 use super::rights;
 use super::serving::{Serving, Similar, all, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
-use crate::catalog::relations::indexes;
 
 /// A table of the family, with its indexes and columns.
 #[derive(Clone, Debug)]
@@ -145,13 +145,11 @@ impl Family {
                     continue;
                 }
                 family.relations.push(oid);
-                // SAFETY: a catalogue look-up, and a table that is locked now.
-                unsafe {
-                    match pg_sys::get_rel_relkind(oid) as u8 {
-                        pg_sys::RELKIND_RELATION => family.take_in(oid, names),
-                        pg_sys::RELKIND_FOREIGN_TABLE => family.foreign.push(oid),
-                        _ => {}
-                    }
+                // SAFETY: a catalogue look-up.
+                match unsafe { pg_sys::get_rel_relkind(oid) } as u8 {
+                    pg_sys::RELKIND_RELATION => family.take_in(oid, names),
+                    pg_sys::RELKIND_FOREIGN_TABLE => family.foreign.push(oid),
+                    _ => {}
                 }
             }
         }
@@ -175,25 +173,19 @@ impl Family {
     }
 
     /// Makes the table a member, if it has the columns that tables inherit together.
-    ///
-    /// # Safety
-    /// The table is locked.
-    unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
+    fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
         let Some(Columns { searched, scope, text, time }) = names.columns(table) else { return };
-        // SAFETY: the table is locked, and each index is locked while it is open.
-        let (index, indexes, by_time) = unsafe {
-            let relation = PgRelation::open(table);
+        let found = Open::with(table, pg_sys::AccessShareLock, |open| {
             // Rows of another session's temporary table are in that session's memory.
-            if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
-                && !(*relation.as_ptr()).rd_islocaltemp
-            {
-                return;
+            if open.is_temporary_elsewhere() {
+                return None;
             }
-            let open = || indexes(relation.as_ptr());
-            let index = best(open(), &searched, &scope, names.similar.as_ref());
+            let index = best(open.indexes(), &searched, &scope, names.similar.as_ref());
             let time = time.as_ref().filter(|_| index.is_none());
-            (index, all(open(), &searched), time.and_then(|time| by_time(open(), time)))
-        };
+            let by_time = time.and_then(|time| by_time(open.indexes(), time));
+            Some((index, all(open.indexes(), &searched), by_time))
+        });
+        let Some((index, indexes, by_time)) = found.flatten() else { return };
         let mut key = None;
         if let Some(own) = &names.key
             && let Some(column) = Column::named(table, &own.name)

@@ -134,54 +134,48 @@ impl Access {
         written: &mut dyn FnMut(),
     ) -> u64 {
         let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
-        let run = |outer| {
-            let snapshot = Snapshot::latest();
-            // SAFETY: this is PostgreSQL's own sequence of calls for a statement. Snapshots are
-            // released at its end, or when the transaction aborts.
-            unsafe {
-                let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
-                match does {
-                    Does::Read => {
-                        pg_sys::PushActiveSnapshot(snapshot.raw());
-                        flags = pg_sys::EXEC_FLAG_SKIP_TRIGGERS;
-                    }
-                    Does::Change { repeatable } => {
-                        pg_sys::PushCopiedSnapshot(snapshot.raw());
-                        pg_sys::UpdateActiveSnapshotCommandId();
-                        if repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32
-                        {
-                            crosscheck = pg_sys::GetTransactionSnapshot();
-                        }
-                    }
-                }
+        in_search_path(self.table, self.schema, || {
+            in_own_memory(|outer| {
+                let snapshot = Snapshot::latest();
+                let crosscheck = activate(&snapshot, does);
                 let values = bound(parameters);
                 let mut receiver = Receiver::new(outer, sink);
-                let query = pg_sys::CreateQueryDesc(
-                    self.plan(&text, parameters, values),
-                    text.as_ptr(),
-                    pg_sys::GetActiveSnapshot(),
-                    crosscheck,
-                    (&raw mut receiver).cast(),
-                    values,
-                    std::ptr::null_mut(),
-                    0,
-                );
-                pg_sys::ExecutorStart(query, flags as i32);
-                run_executor(query);
-                written();
-                let count = (*(*query).estate).es_processed;
-                pg_sys::ExecutorFinish(query);
-                pg_sys::ExecutorEnd(query);
-                pg_sys::FreeQueryDesc(query);
-                pg_sys::PopActiveSnapshot();
+                // SAFETY: a snapshot is active. The receiver outlives the query.
+                let query = unsafe {
+                    pg_sys::CreateQueryDesc(
+                        self.plan(&text, parameters, values),
+                        text.as_ptr(),
+                        pg_sys::GetActiveSnapshot(),
+                        crosscheck,
+                        (&raw mut receiver).cast(),
+                        values,
+                        std::ptr::null_mut(),
+                        0,
+                    )
+                };
+                let reads = does == Does::Read;
+                let flags = if reads { pg_sys::EXEC_FLAG_SKIP_TRIGGERS } else { 0 };
+                // SAFETY: PostgreSQL's own sequence of calls for a statement. `activate` has pushed
+                // the snapshot.
+                let count = unsafe {
+                    pg_sys::ExecutorStart(query, flags as i32);
+                    run_executor(query);
+                    written();
+                    let count = (*(*query).estate).es_processed;
+                    pg_sys::ExecutorFinish(query);
+                    pg_sys::ExecutorEnd(query);
+                    pg_sys::FreeQueryDesc(query);
+                    pg_sys::PopActiveSnapshot();
+                    count
+                };
                 snapshot.release();
-                if does != Does::Read {
-                    pg_sys::CommandCounterIncrement();
+                if !reads {
+                    // SAFETY: in a transaction.
+                    unsafe { pg_sys::CommandCounterIncrement() };
                 }
                 count
-            }
-        };
-        in_search_path(self.table, self.schema, || in_own_memory(run))
+            })
+        })
     }
 
     /// Analyses the statement as the lender, who may use the schemas, and plans it as the current
@@ -261,19 +255,38 @@ impl Access {
     }
 }
 
+/// Makes a snapshot the active one, until it is popped or the transaction aborts. Returns the
+/// snapshot that must also show the rows that the statement changes, or null.
+fn activate(snapshot: &Snapshot, does: Does) -> pg_sys::Snapshot {
+    // SAFETY: the snapshot is registered; the others are PostgreSQL's own.
+    unsafe {
+        let Does::Change { repeatable } = does else {
+            pg_sys::PushActiveSnapshot(snapshot.raw());
+            return std::ptr::null_mut();
+        };
+        pg_sys::PushCopiedSnapshot(snapshot.raw());
+        pg_sys::UpdateActiveSnapshotCommandId();
+        match repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 {
+            true => pg_sys::GetTransactionSnapshot(),
+            false => std::ptr::null_mut(),
+        }
+    }
+}
+
 /// Runs a closure in a memory context of its own. The context is deleted at the end, or when the
 /// transaction aborts. The argument of the closure is the caller's context.
 fn in_own_memory<T>(run: impl FnOnce(pg_sys::MemoryContext) -> T) -> T {
+    let [least, first, most] = [
+        pg_sys::ALLOCSET_DEFAULT_MINSIZE,
+        pg_sys::ALLOCSET_DEFAULT_INITSIZE,
+        pg_sys::ALLOCSET_DEFAULT_MAXSIZE,
+    ];
+    let (least, first, most) = (least as usize, first as usize, most as usize);
+    let name = c"statement of simhash_cluster".as_ptr();
     // SAFETY: the context is deleted after the closure has returned, when nothing uses it.
     unsafe {
         let outer = pg_sys::CurrentMemoryContext;
-        let own = pg_sys::AllocSetContextCreateInternal(
-            outer,
-            c"statement of simhash_cluster".as_ptr(),
-            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-        );
+        let own = pg_sys::AllocSetContextCreateInternal(outer, name, least, first, most);
         pg_sys::MemoryContextSwitchTo(own);
         let result = run(outer);
         pg_sys::MemoryContextSwitchTo(outer);

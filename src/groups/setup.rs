@@ -206,11 +206,10 @@ impl Setup {
     /// Gives the warnings about missing indexes, once in each session.
     fn warn_once(&self, table: Open<'_>) {
         let without_index = self.family.members.iter().any(|member| member.index.is_none());
-        // SAFETY: each index is open, and has a first column.
-        let is_found = table.indexes().any(|index| unsafe {
-            (*index.rd_index).indisvalid
-                && *(*index.rd_index).indkey.values.as_ptr() == self.cluster.column.number
-                && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&(*index.rd_rel).relam)
+        let is_found = table.indexes().any(|index| {
+            index.form().indisvalid
+                && index.column(0) == self.cluster.column.number
+                && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&index.method())
         });
         if (!without_index && is_found)
             || !WARNED.with_borrow_mut(|warned| warned.insert(self.id_column()))

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::catalog::cache;
 use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
 use crate::family::column::Column;
@@ -80,17 +81,22 @@ impl Equal {
     pub fn of(column: &Column) -> Self {
         let operator = column.equality();
         let (mut left, mut right) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-        // SAFETY: catalogue look-ups; names are palloc'd, or null if the object is gone.
+        let read = |row: &cache::Row<pg_sys::FormData_pg_operator>| row.oprnamespace;
+        // SAFETY: catalogue look-ups by OID; names are palloc'd, or null if the object is gone.
+        let (name, schema) = unsafe {
+            let schema = cache::row(pg_sys::SysCacheIdentifier::OPEROID, operator, read);
+            let schema = schema.map(|schema| pg_sys::get_namespace_name(schema));
+            (pg_sys::get_opname(operator), schema.unwrap_or(std::ptr::null_mut()))
+        };
+        if name.is_null() || schema.is_null() {
+            raise(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+                format!("type {} has no equality", relation_name(column.base)),
+                "",
+            )
+        }
+        // SAFETY: names that end with NUL, and catalogue look-ups.
         unsafe {
-            let name = pg_sys::get_opname(operator);
-            let schema = operator_schema(operator);
-            if name.is_null() || schema.is_null() {
-                raise(
-                    PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-                    format!("type {} has no equality", relation_name(column.base)),
-                    "",
-                )
-            }
             pg_sys::op_input_types(operator, &mut left, &mut right);
             // Only PostgreSQL's own operators take any enum, array or range.
             let cast = if pg_sys::get_typtype(left) as u8 == pg_sys::TYPTYPE_PSEUDO {
@@ -102,9 +108,9 @@ impl Equal {
                 let name = pg_sys::format_type_extended(left, -1, as_such as u16);
                 format!("::{}", shown(CStr::from_ptr(name)))
             };
-            let schema = pg_sys::quote_identifier(schema);
-            let (schema, name) = (shown(CStr::from_ptr(schema)), shown(CStr::from_ptr(name)));
-            Equal { operator: format!("OPERATOR({schema}.{name})"), cast }
+            let schema = shown(CStr::from_ptr(pg_sys::quote_identifier(schema)));
+            let operator = format!("OPERATOR({schema}.{})", shown(CStr::from_ptr(name)));
+            Equal { operator, cast }
         }
     }
 
@@ -112,15 +118,5 @@ impl Equal {
     pub fn to(&self, column: &str, other: &str) -> String {
         let Equal { operator, cast } = self;
         format!("t.{column}{cast} {operator} {other}{cast}")
-    }
-}
-
-unsafe fn operator_schema(operator: pg_sys::Oid) -> *mut std::ffi::c_char {
-    use crate::catalog::cache;
-    // SAFETY: catalogue look-ups by OID.
-    unsafe {
-        let read = |row: &cache::Row<pg_sys::FormData_pg_operator>| row.oprnamespace;
-        let schema = cache::row(pg_sys::SysCacheIdentifier::OPEROID, operator, read);
-        schema.map_or(std::ptr::null_mut(), |schema| pg_sys::get_namespace_name(schema))
     }
 }

@@ -9,8 +9,7 @@
 //! Files: [`judge`] (the steps), [`event`] (what fired the trigger), [`arguments`], [`setup`] (what
 //! is kept across rows), [`warnings`], [`generated`] (a fingerprint that is a generated column),
 //! [`search`], [`window`] (rows of a period), [`moves`] (updates that move a row to another
-//! partition), [`create`] and [`violation`] (the ERROR of
-//! action=error).
+//! partition), [`create`] and [`violation`] (the ERROR of action=error).
 
 pub mod arguments;
 pub mod create;
