@@ -83,14 +83,14 @@ impl Given<'_> {
         let similarity = similarity.unwrap_or_else(|| {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &self.shown("similarity"),
+                "similarity",
                 "is not a similarity of texts",
                 &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
             )
         });
         if self.get("passage").is_some() {
             let hint = "Texts are near by their similarity, or by passages: leave one of both out.";
-            self.raise(&self.shown("passage"), "excludes a similarity", hint)
+            self.raise("passage", "excludes a similarity", hint)
         }
         let config = self.parsed_config().to_string().into();
         Some((body, Similar { similarity, words: None, config }))
@@ -103,7 +103,7 @@ impl Given<'_> {
         let words = given.filter(|words| WORDS.contains(words)).unwrap_or_else(|| {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &self.shown("passage"),
+                "passage",
                 "is no number of words in a row",
                 &format!("Allowed: {} to {}.", WORDS.start(), WORDS.end()),
             )
@@ -117,7 +117,7 @@ impl Given<'_> {
         let useless = ["distance", "method", "measure", "shingle"];
         if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
             self.raise(
-                &self.shown(key),
+                key,
                 "serves nothing without a fingerprint",
                 "Texts are compared by body, similarity or passage, and config.",
             )
@@ -127,7 +127,7 @@ impl Given<'_> {
     /// The width of the fingerprints in a column.
     pub fn width(&self, fp: &Column, schema: Schema) -> Width {
         if fp.generated == Generated::Virtual {
-            self.raise(
+            self.raise_plainly(
                 "fp",
                 "names a virtual generated column",
                 "Make the column STORED, so that it can be indexed.",
@@ -163,7 +163,7 @@ impl Given<'_> {
         let Some(json) = self.get("config") else { return Config::default() };
         Config::parse(json).unwrap_or_else(|error| {
             let what = format!("is not a simhash_config: {}", error.message());
-            self.raise(&self.shown("config"), &what, &error.hint())
+            self.raise("config", &what, &error.hint())
         })
     }
 
@@ -174,7 +174,7 @@ impl Given<'_> {
         value.parse().ok().filter(|&distance| distance <= bits).unwrap_or_else(|| {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &self.shown("distance"),
+                "distance",
                 &format!("is no distance between fingerprints of {bits} bits"),
                 &format!("Allowed: 0 to {bits}."),
             )
@@ -200,7 +200,7 @@ impl Given<'_> {
         if given.len() > MAX_SCOPE {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
-                &self.shown("scope"),
+                "scope",
                 &format!("names {} columns", given.len()),
                 &format!("At most {MAX_SCOPE} columns are compared by equality."),
             )
@@ -226,7 +226,7 @@ impl Given<'_> {
     pub fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
         // SAFETY: a column's name, in the server's encoding.
         let name = unsafe { server_to_utf8(name.to_bytes()) };
-        self.raise(&self.shown("scope"), &format!("names a column {what}: \"{name}\""), hint)
+        self.raise("scope", &format!("names a column {what}: \"{name}\""), hint)
     }
 }
 

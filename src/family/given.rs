@@ -100,7 +100,7 @@ impl<'a> Given<'a> {
         let own: Vec<_> = own.map(Argument::shown).collect();
         let allowed = format!("Allowed: {}.", own.join(", "));
         let Some((key, value)) = argument.split_once('=') else {
-            self.raise(argument, "is not of the form key=value", &allowed)
+            self.raise_plainly(argument, "is not of the form key=value", &allowed)
         };
         let (key, value) = (key.trim(), value.trim());
         let is_it = |known: &Argument| known.key == key && known.of.contains(&self.of);
@@ -108,10 +108,10 @@ impl<'a> Given<'a> {
             self.raise_invalid(&format!("unknown argument \"{key}\""), &allowed)
         };
         if value.is_empty() {
-            self.raise(argument, "has no value", &allowed)
+            self.raise_plainly(argument, "has no value", &allowed)
         }
         if self.values[place].replace(value).is_some() {
-            self.raise(argument, "is given twice", "Give each key once.")
+            self.raise_plainly(argument, "is given twice", "Give each key once.")
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> Given<'a> {
     }
 
     /// The argument as it was given, for messages; the key alone if it was not given.
-    pub fn shown(&self, key: &str) -> String {
+    fn shown(&self, key: &str) -> String {
         self.get(key).map_or_else(|| key.to_owned(), |value| format!("{key}={value}"))
     }
 
@@ -165,7 +165,7 @@ impl<'a> Given<'a> {
     fn raise_no_column(&self, key: &str, what: &str) -> ! {
         self.raise_as(
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-            &self.shown(key),
+            key,
             what,
             "Column names are written as they are stored, without quotes. If the column was \
              dropped or renamed, drop the trigger, and create it anew.",
@@ -178,12 +178,24 @@ impl<'a> Given<'a> {
         raise(code, format!("{what} of {}", self.trigger), allowed)
     }
 
-    /// Raises 22023, and says what is wrong with an argument.
-    pub fn raise(&self, argument: &str, what: &str, hint: &str) -> ! {
-        self.raise_as(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, argument, what, hint)
+    /// Raises 22023, and says what is wrong with the argument of a key.
+    pub fn raise(&self, key: &str, what: &str, hint: &str) -> ! {
+        self.raise_as(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, key, what, hint)
     }
 
-    pub fn raise_as(&self, code: PgSqlErrorCode, argument: &str, what: &str, hint: &str) -> ! {
+    pub fn refuse_if(&self, is_wrong: bool, key: &str, what: &str, hint: &str) {
+        if is_wrong {
+            self.raise(key, what, hint)
+        }
+    }
+
+    pub fn raise_as(&self, code: PgSqlErrorCode, key: &str, what: &str, hint: &str) -> ! {
+        raise(code, format!("argument \"{}\" of {} {what}", self.shown(key), self.trigger), hint)
+    }
+
+    /// As [`raise`](Self::raise), with the argument as it is shown.
+    pub fn raise_plainly(&self, argument: &str, what: &str, hint: &str) -> ! {
+        let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
         raise(code, format!("argument \"{argument}\" of {} {what}", self.trigger), hint)
     }
 
@@ -195,7 +207,7 @@ impl<'a> Given<'a> {
         };
         self.raise_as(
             PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-            &self.shown(key),
+            key,
             &format!("names a column of type {found}"),
             allowed,
         )

@@ -37,14 +37,14 @@ pub fn verification(
     let similarity = similarity.unwrap_or_else(|| {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            &given.shown("similarity"),
+            "similarity",
             "is not a similarity of texts",
             "Allowed: greater than 0, at most 1.",
         )
     });
     let text = given.text().unwrap_or_else(|| {
         let hint = "Give the column of the texts that are compared: 'body=column'.";
-        given.raise(&given.shown("similarity"), "needs the texts", hint)
+        given.raise("similarity", "needs the texts", hint)
     });
     check(&text.column);
     let sizes = sizes(given, config).unwrap_or_else(|| similarity.shingles(config));
@@ -62,13 +62,13 @@ fn sizes(given: &Given<'_>, config: &Config) -> Option<Shingles> {
     let size = given.get("shingle")?;
     if config.spots.is_some() {
         let hint = "Features are spots or shingles: leave one of both out.";
-        given.raise(&given.shown("shingle"), "excludes \"spots\" in the config", hint)
+        given.raise("shingle", "excludes \"spots\" in the config", hint)
     }
     let sizes = size.parse().ok().and_then(|size: usize| Shingles::new([size]));
     Some(sizes.unwrap_or_else(|| {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            &given.shown("shingle"),
+            "shingle",
             "is not a number of tokens",
             &format!("Allowed: 1 to {MAX_SHINGLE}."),
         )
@@ -80,19 +80,18 @@ pub fn expect_similarity(given: &Given<'_>, keys: &[&str]) {
     let useless = keys.iter().find(|key| given.get(key).is_some());
     if let Some(key) = useless.filter(|_| given.get("similarity").is_none()) {
         let hint = "Give the least similarity as well: 'similarity=0.8'.";
-        given.raise(&given.shown(key), "serves nothing without a similarity", hint)
+        given.raise(key, "serves nothing without a similarity", hint)
     }
 }
 
 /// Raises 22023 for a column that has no value before the row is stored.
 pub fn check_known_before(given: &Given<'_>, text: &Column) {
-    if text.generated != Generated::No {
-        given.raise(
-            &given.shown("body"),
-            "names a generated column, which PostgreSQL computes after the trigger",
-            "Texts are compared by similarity: name the column that the text comes from.",
-        )
-    }
+    given.refuse_if(
+        text.generated != Generated::No,
+        "body",
+        "names a generated column, which PostgreSQL computes after the trigger",
+        "Texts are compared by similarity: name the column that the text comes from.",
+    );
 }
 
 /// The new row's text, to be compared with the texts of other rows.

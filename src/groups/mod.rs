@@ -21,7 +21,7 @@
 //! - *Dirty search*: a search that also sees rows of other transactions in progress.
 //! - *Gate*: a lock named by a transaction's number. A transaction takes its own gate before its
 //!   dirty search. While another transaction holds that gate, it waits ([`locks`]).
-//! - *Doubtful*: an id by which rows may have been connected that are not near ([`looks`]).
+//! - *Doubtful*: an id by which rows may have been connected that are not near ([`under_way`]).
 //!
 //! # The triggers
 //!
@@ -87,7 +87,6 @@ mod components;
 pub mod create;
 mod keys;
 mod locks;
-mod looks;
 mod marks;
 #[cfg(not(feature = "pg14"))]
 pub mod merge_command;

@@ -55,7 +55,7 @@ pub struct SearchResult {
     /// Whether a row without an id may belong to a statement whose AFTER trigger has not run. Then
     /// it represents no group.
     bare_rows_come: bool,
-    /// The command of the previous look ([`note_look`](super::looks::note_look)).
+    /// The command of the previous look ([`note_look`](super::under_way::note_look)).
     previous_look: Option<pg_sys::CommandId>,
 }
 

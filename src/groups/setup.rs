@@ -161,31 +161,28 @@ impl Setup {
 
     fn check_other_columns(&self, given: &Given<'_>) {
         let cluster = self.cluster.column.number;
-        if self.deciding().any(|other| other.number == cluster) {
-            given.raise(
-                &given.shown("cluster"),
-                "names a column that has another meaning",
-                "Give the groups' ids a column of their own.",
-            )
-        }
+        given.refuse_if(
+            self.deciding().any(|other| other.number == cluster),
+            "cluster",
+            "names a column that has another meaning",
+            "Give the groups' ids a column of their own.",
+        );
         let is_computed = |other: &Column| {
             other.generated != Generated::No && is_computed_from(given.table, other, cluster)
         };
-        if self.deciding().any(is_computed) {
-            given.raise(
-                &given.shown("cluster"),
-                "names a column from which another one is computed that decides groups",
-                "What a group is cannot depend on its id.",
-            )
-        }
-        if self.cluster.column.refuses_null() {
-            given.raise(
-                &given.shown("cluster"),
-                "names a column that is NOT NULL, or of a domain that is",
-                "The id is NULL in a row without near-duplicates: \
+        given.refuse_if(
+            self.deciding().any(is_computed),
+            "cluster",
+            "names a column from which another one is computed that decides groups",
+            "What a group is cannot depend on its id.",
+        );
+        given.refuse_if(
+            self.cluster.column.refuses_null(),
+            "cluster",
+            "names a column that is NOT NULL, or of a domain that is",
+            "The id is NULL in a row without near-duplicates: \
                  ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.",
-            )
-        }
+        );
     }
 
     pub fn id_column(&self) -> IdColumn {
@@ -312,13 +309,12 @@ fn stored(given: &Given<'_>, key: &str) -> Option<Named> {
 }
 
 fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
-    if column.generated == Generated::Virtual {
-        given.raise(
-            &given.shown(key),
-            "names a virtual generated column",
-            "Make the column STORED, so that rows have it.",
-        )
-    }
+    given.refuse_if(
+        column.generated == Generated::Virtual,
+        key,
+        "names a virtual generated column",
+        "Make the column STORED, so that rows have it.",
+    );
 }
 
 /// The column that identifies rows: `key=`, or the primary key if that is one column.
@@ -338,14 +334,13 @@ fn key(given: &Given<'_>) -> Named {
         let equality = index.equality.is_some_and(|equality| equality.is_of(&key.column));
         index.column == key.column.number && index.is_immediate && equality
     });
-    if !is_unique && !is_partitioned {
-        given.raise(
-            &given.shown("key"),
-            "names a column that no unique index has alone",
-            "The key tells rows apart at any time: CREATE UNIQUE INDEX on this column, which is \
+    given.refuse_if(
+        !is_unique && !is_partitioned,
+        "key",
+        "names a column that no unique index has alone",
+        "The key tells rows apart at any time: CREATE UNIQUE INDEX on this column, which is \
              not deferrable and has its collation, or name another.",
-        )
-    }
+    );
     // SAFETY: catalogue look-ups.
     let is_element = unsafe {
         pg_sys::get_array_type(key.column.base) != pg_sys::InvalidOid
@@ -360,13 +355,12 @@ fn key(given: &Given<'_>) -> Named {
     }
     // The transition table has such a row as it was before a partition with other columns computed
     // the value.
-    if is_partitioned && key.column.generated != Generated::No {
-        given.raise(
-            &given.shown("key"),
-            "names a generated column, and the table is partitioned",
-            "Name a column that is set when a row is inserted.",
-        )
-    }
+    given.refuse_if(
+        is_partitioned && key.column.generated != Generated::No,
+        "key",
+        "names a generated column, and the table is partitioned",
+        "Name a column that is set when a row is inserted.",
+    );
     if !key.column.has_order() {
         given.raise_type(
             "key",
@@ -393,18 +387,17 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     if own.collation != keys.collation && !(own.equal_is_same() && keys.equal_is_same()) {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_COLLATION_MISMATCH,
-            &given.shown("cluster"),
+            "cluster",
             "names a column of another collation than the key's",
             "Give both columns the same: ALTER TABLE ... ALTER COLUMN ... TYPE ... COLLATE ...",
         )
     }
-    if own.generated != Generated::No {
-        given.raise(
-            &given.shown("cluster"),
-            "names a generated column",
-            "Name a column that can be set.",
-        )
-    }
+    given.refuse_if(
+        own.generated != Generated::No,
+        "cluster",
+        "names a generated column",
+        "Name a column that can be set.",
+    );
     cluster
 }
 

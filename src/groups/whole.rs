@@ -9,7 +9,6 @@ use pgrx::pg_sys;
 
 use super::assign::assign;
 use super::components::{Components, Row as Known};
-use super::looks::note_look;
 use super::marks;
 use super::own_update::refuse_meanwhile;
 use super::row::{At, RowValues};
@@ -17,6 +16,7 @@ use super::run_as::as_role;
 use super::search::{View, search};
 use super::setup::Setup;
 use super::table;
+use super::under_way::note_look;
 use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};

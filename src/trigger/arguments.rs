@@ -142,14 +142,13 @@ impl<'a> Given<'a> {
         if fp.generated != Generated::No {
             return None;
         }
-        if body.generated != Generated::No {
-            self.raise(
-                &self.shown("body"),
-                "names a generated column, which PostgreSQL computes after the trigger",
-                "Name the column that the text comes from, \
+        self.refuse_if(
+            body.generated != Generated::No,
+            "body",
+            "names a generated column, which PostgreSQL computes after the trigger",
+            "Name the column that the text comes from, \
                  or make the fingerprint a generated column too.",
-            )
-        }
+        );
         Some(body)
     }
 
@@ -170,7 +169,7 @@ impl<'a> Given<'a> {
                     format!("Write the {key} into the column's expression."),
                 )
             };
-            self.raise(&self.shown(key), what, &hint)
+            self.raise(key, what, &hint)
         }
         Some(value)
     }
@@ -210,13 +209,13 @@ impl<'a> Given<'a> {
             ("flag", Some(flag), None) => (Action::Flag(flag), "link"),
             ("link" | "flag", ..) => {
                 let hint = format!("Give the column to set: '{name}=column'.");
-                self.raise(&self.shown("action"), &format!("needs the argument \"{name}\""), &hint)
+                self.raise("action", &format!("needs the argument \"{name}\""), &hint)
             }
             (_, link, _) => {
                 let mark = if link.is_some() { "link" } else { "flag" };
                 let hint =
                     "Use action=link or action=flag, which keep the row, or leave the column out.";
-                self.raise(&self.shown(mark), &format!("serves nothing with action={name}"), hint)
+                self.raise(mark, &format!("serves nothing with action={name}"), hint)
             }
         };
         if let Some(flag) = action.flag()
@@ -228,13 +227,12 @@ impl<'a> Given<'a> {
             self.check_link(&link, key);
         }
         for (argument, column) in [("link", action.link()), (flag_argument, action.flag())] {
-            if column.is_some_and(|column| column.generated != Generated::No) {
-                self.raise(
-                    &self.shown(argument),
-                    "names a generated column",
-                    "Name a column that can be set.",
-                )
-            }
+            self.refuse_if(
+                column.is_some_and(|column| column.generated != Generated::No),
+                argument,
+                "names a generated column",
+                "Name a column that can be set.",
+            );
         }
         action
     }
@@ -263,18 +261,17 @@ impl<'a> Given<'a> {
     fn check_link(&self, link: &Column, key: Option<&RowKey>) {
         let Some(key) = key else {
             self.raise(
-                &self.shown("link"),
+                "link",
                 "needs a key, and the table has no primary key of one column",
                 "Name the column whose value the link shall hold: 'key=column'.",
             )
         };
-        if link.number == key.column.number {
-            self.raise(
-                &self.shown("link"),
-                "names the key itself",
-                "Give the link a column of its own, which is NULL in rows that duplicate none.",
-            )
-        }
+        self.refuse_if(
+            link.number == key.column.number,
+            "link",
+            "names the key itself",
+            "Give the link a column of its own, which is NULL in rows that duplicate none.",
+        );
         let Column { base, modifier, .. } = key.column;
         let holds = link.base == base && (link.modifier == modifier || link.modifier < 0);
         if !holds && widen(base, link.base, pg_sys::Datum::null()).is_none() {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::Simhasher;
+use simhash_core::compare::similarity::Similarity;
 use simhash_core::passages::recipe;
 use simhash_core::sketches::minhash::Fingerprinter;
 
@@ -17,6 +18,7 @@ use crate::claims::board::TriggerSet;
 use crate::family::arguments::By;
 use crate::family::changes::changes;
 use crate::family::on::{On, Open};
+use crate::family::serving::Similar;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::value::Value;
 use crate::family::verify::Texts;
@@ -34,16 +36,20 @@ pub struct Setup {
     names: Names,
     schema: Schema,
     hasher: Option<Fingerprinter>,
-    /// Cuts texts into the shingles by which they are compared.
-    shingler: Option<Simhasher>,
-    /// For rows that are searched by texts: makes sketches of texts, or cuts texts into words.
-    sketches: Option<Sketches>,
-    cutter: Option<Simhasher>,
+    maker: Option<Maker>,
     /// The values of [`changes`] when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
     /// The result of [`needs_lock_alone`](Self::needs_lock_alone), if it is known.
     alone: Option<bool>,
+}
+
+/// What makes texts comparable: cuts them into shingles or into words, or makes their sketches.
+enum Maker {
+    Shingles(Similarity, Simhasher),
+    Sketches(f64, Sketches),
+    /// With the number of words in a passage.
+    Words(usize, Simhasher),
 }
 
 type FamilyKey = (Vec<pg_sys::Oid>, Names);
@@ -95,9 +101,7 @@ impl Setup {
             names,
             schema,
             hasher: None,
-            shingler: None,
-            sketches: None,
-            cutter: None,
+            maker: None,
             made,
             family_made,
             alone: None,
@@ -107,9 +111,7 @@ impl Setup {
         {
             setup.hasher(width, false);
         }
-        setup.arguments_and_shingler(false);
-        setup.arguments_and_sketches(false);
-        setup.arguments_and_cutter(false);
+        setup.maker(false);
         setup
     }
 
@@ -158,56 +160,37 @@ impl Setup {
         self.family.clone()
     }
 
-    /// The arguments, and the simhasher that cuts texts into shingles, if texts are compared. The
-    /// names in its config are looked up once in each statement.
-    fn arguments_and_shingler(
-        &mut self,
-        statement_begins: bool,
-    ) -> (&Arguments, Option<&mut Simhasher>) {
-        let Setup { arguments, shingler, .. } = self;
-        let shingler = arguments.verification.as_ref().map(|verification| {
-            if statement_begins && verification.shingles.names_something() {
-                *shingler = None;
-            }
-            shingler.get_or_insert_with(|| verification.simhasher())
-        });
-        (arguments, shingler)
-    }
-
-    /// The arguments, and the maker of sketches, if rows are searched by texts. The names in its
+    /// The arguments, and what makes texts comparable, if texts are compared. The names in its
     /// config are looked up once in each statement.
-    fn arguments_and_sketches(
-        &mut self,
-        statement_begins: bool,
-    ) -> (&Arguments, Option<&mut Sketches>) {
-        let Setup { arguments, sketches, schema, .. } = self;
-        let similar = arguments.by.similar().filter(|similar| similar.words.is_none());
-        let sketches = similar.map(|similar| {
-            let config = ConfigText::config_of(&similar.config);
-            if statement_begins && config.names_something() {
-                *sketches = None;
+    fn maker(&mut self, statement_begins: bool) -> (&Arguments, Option<&mut Maker>) {
+        let Setup { arguments, maker, schema, .. } = self;
+        if !statement_begins && maker.is_some() {
+            return (arguments, maker.as_mut());
+        }
+        let Arguments { by, verification, .. } = &*arguments;
+        let config = match (by.similar(), verification) {
+            (Some(similar), _) if similar.words.is_some() => {
+                recipe(&ConfigText::config_of(&similar.config))
             }
-            sketches.get_or_insert_with(|| Sketches::new(&config, *schema))
-        });
-        (arguments, sketches)
-    }
-
-    /// The arguments; and, if rows are searched by passages, the number of words in one and the
-    /// simhasher that cuts texts. The names in its config are looked up once in each statement.
-    fn arguments_and_cutter(
-        &mut self,
-        statement_begins: bool,
-    ) -> (&Arguments, Option<(usize, &mut Simhasher)>) {
-        let Setup { arguments, cutter, schema, .. } = self;
-        let similar = arguments.by.similar();
-        let cutter = similar.and_then(|similar| {
-            let config = recipe(&ConfigText::config_of(&similar.config));
-            if statement_begins && config.names_something() {
-                *cutter = None;
-            }
-            Some((similar.words?, cutter.get_or_insert_with(|| simhasher_for(config, *schema))))
-        });
-        (arguments, cutter)
+            (Some(similar), _) => ConfigText::config_of(&similar.config),
+            (None, Some(how)) => how.shingles.clone(),
+            (None, None) => return (arguments, None),
+        };
+        if maker.is_none() || config.names_something() {
+            *maker = match (by.similar(), verification) {
+                (Some(&Similar { words: Some(words), .. }), _) => {
+                    Some(Maker::Words(words, simhasher_for(config, *schema)))
+                }
+                (Some(similar), _) => {
+                    let sketches = Sketches::new(&config, *schema);
+                    Some(Maker::Sketches(similar.similarity, sketches))
+                }
+                (None, how) => {
+                    how.as_ref().map(|how| Maker::Shingles(how.similarity, how.simhasher()))
+                }
+            };
+        }
+        (arguments, maker.as_mut())
     }
 
     /// The arguments, and the comparison of a row's `own` text with others, if texts are compared.
@@ -217,28 +200,16 @@ impl Setup {
         own: Option<Value<'a>>,
         statement_begins: bool,
     ) -> Option<(&'a Arguments, Option<Texts<'a>>)> {
-        if self.arguments.by.similar().is_some_and(|similar| similar.words.is_some()) {
-            let (arguments, cutter) = self.arguments_and_cutter(statement_begins);
-            let texts = own
-                .zip(cutter)
-                .map(|(own, (words, cutter))| Texts::by_passages(words, cutter, own));
-            return Some((arguments, texts));
-        }
-        if self.arguments.by.similar().is_some() {
-            let (arguments, sketches) = self.arguments_and_sketches(statement_begins);
-            let Some(((own, sketches), similar)) = own.zip(sketches).zip(arguments.by.similar())
-            else {
-                return Some((arguments, None));
-            };
-            let texts = Texts::by_sketches(similar.similarity, sketches, own)?;
-            return Some((arguments, Some(texts)));
-        }
-        let (arguments, shingler) = self.arguments_and_shingler(statement_begins);
-        let how = arguments.verification.as_ref().zip(shingler).zip(own);
-        let texts = how.map(|((verification, shingler), own)| {
-            Texts::by_sets(verification.similarity, shingler, own)
-        });
-        Some((arguments, texts))
+        let (arguments, maker) = self.maker(statement_begins);
+        let Some((own, maker)) = own.zip(maker) else { return Some((arguments, None)) };
+        let texts = match maker {
+            Maker::Shingles(similarity, shingler) => Texts::by_sets(*similarity, shingler, own),
+            Maker::Sketches(similarity, sketches) => {
+                Texts::by_sketches(*similarity, sketches, own)?
+            }
+            Maker::Words(words, cutter) => Texts::by_passages(*words, cutter, own),
+        };
+        Some((arguments, Some(texts)))
     }
 
     /// The hasher of the trigger's config, for fingerprints of `width`. The names in the config are

@@ -28,7 +28,7 @@ impl Window {
     pub fn of(given: &Given<'_>) -> Option<Self> {
         let value = given.get("since")?;
         let Some((name, back)) = value.split_once(char::is_whitespace) else {
-            given.raise(&given.shown("since"), "names no interval", SHAPE)
+            given.raise("since", "names no interval", SHAPE)
         };
         let named = given.column_named("since", name);
         let column = &named.column;
@@ -36,19 +36,18 @@ impl Window {
             let hint = "A time is of type timestamptz, timestamp or date.";
             given.raise_type("since", column, hint)
         }
-        if column.generated != Generated::No {
-            given.raise(
-                &given.shown("since"),
-                "names a generated column, which PostgreSQL computes after the trigger",
-                "Name a column that is set, for example by DEFAULT now().",
-            )
-        }
+        given.refuse_if(
+            column.generated != Generated::No,
+            "since",
+            "names a generated column, which PostgreSQL computes after the trigger",
+            "Name a column that is set, for example by DEFAULT now().",
+        );
         let back =
             with_hint(PgSqlErrorCode::ERRCODE_INVALID_DATETIME_FORMAT, BACK, || interval(back));
         if !is_positive(back) {
             given.raise_as(
                 PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
-                &given.shown("since"),
+                "since",
                 "does not reach back",
                 "Give an interval that is greater than 0.",
             )
