@@ -3,10 +3,10 @@
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
 //! [`on`] (open tables, their triggers and indexes), [`value`] (values of columns, and rows),
-//! [`generated`] (the columns that a generated column reads), [`tables`] (the family), [`serving`]
+//! [`generated`] (the columns that a generated column reads), [`tables`] (the family, and its lock), [`serving`]
 //! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
 //! (compares texts), [`written`] (new values for a row), [`rights`] (which roles may read a key),
-//! [`lock`] (one writer at a time), [`snapshot`] (which rows are visible), [`changes`] (until when
+//! [`snapshot`] (which rows are visible), [`changes`] (until when
 //! all this is current) and [`create`] (creates triggers).
 
 pub mod arguments;
@@ -15,7 +15,6 @@ pub mod column;
 pub mod create;
 pub mod generated;
 pub mod given;
-pub mod lock;
 pub mod on;
 pub mod rights;
 pub mod scan;

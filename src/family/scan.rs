@@ -36,7 +36,8 @@ pub enum Next {
 }
 
 /// A question to the index on a searched column: an operator, and its argument. Invariant: they
-/// belong to columns whose values have that length.
+/// belong to columns whose values have that length, and the argument is valid during `'a`, or in the
+/// memory context in which the question was made.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     strategy: u16,

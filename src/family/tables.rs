@@ -1,14 +1,16 @@
 //! Finds a trigger's family: the topmost parents of its table, and everything below them.
 
 use std::collections::HashSet;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
+use super::arguments::By;
 use super::column::{Column, Named, widen};
 use super::on::Open;
 use super::rights;
 use super::serving::{Serving, Similar, all, best, by_time};
+use crate::advisory::{Class, EXCLUSIVE, Lock, SHARE};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table of the family, with its indexes and columns.
@@ -58,6 +60,25 @@ pub struct Names {
     pub text: Option<NamedColumn>,
     pub time: Option<NamedColumn>,
     pub key: Option<NamedKey>,
+}
+
+impl Names {
+    /// The names for a search by these columns.
+    pub fn of(
+        (searched, by): (&Named, &By),
+        scope: &[Named],
+        [text, time]: [Option<&Named>; 2],
+        key: Option<NamedKey>,
+    ) -> Self {
+        Names {
+            searched: searched.into(),
+            similar: by.similar().cloned(),
+            scope: scope.iter().map(NamedColumn::from).collect(),
+            text: text.map(NamedColumn::from),
+            time: time.map(NamedColumn::from),
+            key,
+        }
+    }
 }
 
 /// The columns of [`Names`] in one table.
@@ -115,6 +136,11 @@ pub struct NamedKey {
 }
 
 impl NamedKey {
+    pub fn new(name: &CStr, column: &Column, linked_by: Option<pg_sys::Oid>) -> Self {
+        let Column { base, modifier, .. } = *column;
+        NamedKey { name: name.to_owned(), base, modifier, linked_by }
+    }
+
     /// Whether the column's values are values of the key, unchanged or widened.
     fn fits(&self, column: &Column) -> bool {
         let same =
@@ -160,6 +186,21 @@ impl Family {
     pub fn indexed(&self, table: pg_sys::Oid) -> Option<&Member> {
         let all = self.members.iter().all(|member| member.index.is_some());
         self.members.iter().find(|member| all && member.table == table)
+    }
+
+    /// Takes the family's lock until the transaction ends: exclusively if `alone`, otherwise shared.
+    /// Who takes it exclusively is the family's only writer.
+    ///
+    /// Order: the locks of the family's topmost parents, ascending, then the snapshot. Other
+    /// transactions that inserted rows held the lock until they had committed. So a transaction
+    /// that holds the lock exclusively sees their rows, and no row can be inserted unseen.
+    /// Transactions that share the lock exclude each other by [claims](crate::claims).
+    pub fn lock(&self, alone: bool) {
+        for root in &self.roots {
+            let class = pg_sys::RelationRelationId.to_u32();
+            let lock = Lock::new(Class::Family, class, root.to_u32());
+            lock.take(if alone { EXCLUSIVE } else { SHARE });
+        }
     }
 
     /// Locks every relation until the transaction ends, so that parents, columns and indexes stay.

@@ -42,8 +42,8 @@ impl<'a> Value<'a> {
         Value { datum, base, length: 6, by_value: false, life }
     }
 
-    /// A text of these bytes, in the server's encoding, in the current memory context.
-    pub fn text(text: &CStr) -> Value<'static> {
+    /// A text, copied to the current memory context.
+    pub fn text(text: &'a CStr) -> Self {
         // SAFETY: copies a C string.
         let datum = unsafe { pg_sys::cstring_to_text(text.as_ptr()) }.into();
         Value { datum, base: pg_sys::TEXTOID, length: -1, by_value: false, life: PhantomData }

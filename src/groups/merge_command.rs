@@ -1,6 +1,7 @@
 //! Refuses a MERGE that may move rows to other partitions. PostgreSQL does not pass such rows to
 //! UPDATE triggers, and fires those of DELETE and INSERT only if the MERGE has such actions.
 
+use std::ffi::CString;
 use std::sync::OnceLock;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
@@ -52,9 +53,9 @@ unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
     unsafe {
         memory::prepare();
         for part in parts(query) {
-            let target = (*part).rootResultRelInfo;
-            if may_move(part, (*query).estate) && has_groups(Open::new((*target).ri_RelationDesc)) {
-                let name = relation_name((*(*target).ri_RelationDesc).rd_id);
+            let table = Open::new((*(*part).rootResultRelInfo).ri_RelationDesc);
+            if may_move(part, (*query).estate) && has_groups(table) {
+                let name = relation_name(table.oid());
                 raise(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                     format!("a MERGE may move rows of table \"{name}\" to other partitions"),
@@ -85,26 +86,31 @@ unsafe fn parts(query: *mut pg_sys::QueryDesc) -> Vec<*mut pg_sys::ModifyTableSt
 /// sets a column of a partition key, or a row trigger might.
 unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::EState) -> bool {
     // SAFETY: the part belongs to a started query, and its table is open.
-    unsafe {
+    let (table, updated) = unsafe {
         let target = (*part).rootResultRelInfo;
-        let relation = (*target).ri_RelationDesc;
         let updates = (*part).mt_merge_subcommands & pg_sys::MERGE_UPDATE as i32 != 0;
-        if (*part).operation != pg_sys::CmdType::CMD_MERGE
-            || !updates
-            || (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE
-        {
+        if (*part).operation != pg_sys::CmdType::CMD_MERGE || !updates {
             return false;
         }
-        let ours = trigger_function();
-        let (table, updated) = ((*relation).rd_id, pg_sys::ExecGetUpdatedCols(target, estate));
-        partition_columns(table).iter().any(|name| {
+        (Open::new((*target).ri_RelationDesc), pg_sys::ExecGetUpdatedCols(target, estate))
+    };
+    if !table.is_partitioned() {
+        return false;
+    }
+    let (ours, table) = (trigger_function(), table.oid());
+    let is_set = |name: &CString| {
+        // SAFETY: a catalogue look-up, and a set of columns of the table.
+        unsafe {
             let number = i32::from(pg_sys::get_attnum(table, name.as_ptr()));
             pg_sys::bms_is_member(number - pg_sys::FirstLowInvalidHeapAttributeNumber, updated)
-        }) || all_inheritors(table, pg_sys::AccessShareLock).into_iter().any(|oid| {
-            let has_them = |table: Open<'_>| table.has_row_triggers(ours);
-            Open::with(oid, pg_sys::NoLock, has_them).unwrap_or(false)
-        })
-    }
+        }
+    };
+    let has_triggers = |oid: pg_sys::Oid| {
+        let has_them = |table: Open<'_>| table.has_row_triggers(ours);
+        Open::with(oid, pg_sys::NoLock, has_them).unwrap_or(false)
+    };
+    partition_columns(table).iter().any(is_set)
+        || all_inheritors(table, pg_sys::AccessShareLock).into_iter().any(has_triggers)
 }
 
 /// Whether a trigger fires in this session, by session_replication_role.

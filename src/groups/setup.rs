@@ -20,7 +20,7 @@ use crate::family::column::{Column, Generated, Named};
 use crate::family::generated::is_computed_from;
 use crate::family::given::{Given, Of};
 use crate::family::on::{On, Open};
-use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
+use crate::family::tables::{Family, NamedKey, Names};
 use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
 use crate::types::text::server_to_utf8;
@@ -430,19 +430,8 @@ fn family(
     text: Option<&Named>,
     key: &Named,
 ) -> Family {
-    let names = Names {
-        searched: searched.into(),
-        similar: by.similar().cloned(),
-        scope: scope.iter().map(NamedColumn::from).collect(),
-        text: text.map(NamedColumn::from),
-        time: None,
-        key: Some(NamedKey {
-            name: key.name.clone(),
-            base: key.column.base,
-            modifier: key.column.modifier,
-            linked_by: None,
-        }),
-    };
+    let key = NamedKey::new(&key.name, &key.column, None);
+    let names = Names::of((searched, by), scope, [text, None], Some(key));
     let family = Family::below(&[table], vec![table], &names);
     if !family.foreign.is_empty() {
         raise(

@@ -19,12 +19,11 @@ use crate::claims::board::{self, Scope, What};
 use crate::family::arguments::By;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::scan::Asked;
-use crate::family::snapshot::Snapshot;
+use crate::family::snapshot::{self, Snapshot};
 use crate::family::tables::Family;
 use crate::family::value::{Row, Value};
 use crate::family::verify::Texts;
 use crate::family::written::Changes;
-use crate::family::{lock, snapshot};
 use crate::memory;
 use crate::types::hash::hash_of;
 use crate::types::{Code, Width};
@@ -333,7 +332,7 @@ impl<'a> Judge<'a> {
         loop {
             let known = self.setup.current_family();
             let alone = !board::is_there() || self.setup.needs_lock_alone(self.event.on);
-            known.roots.iter().for_each(|&root| lock::take(root, alone));
+            known.lock(alone);
             known.lock_relations();
             // Parents and children may have changed during the wait for locks.
             let family = self.setup.current_family();

@@ -19,7 +19,7 @@ use crate::family::arguments::By;
 use crate::family::changes::changes;
 use crate::family::on::{On, Open};
 use crate::family::serving::Similar;
-use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
+use crate::family::tables::{Family, NamedKey, Names, topmost};
 use crate::family::value::Value;
 use crate::family::verify::Texts;
 use crate::models::sketches::Sketches;
@@ -296,16 +296,10 @@ fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {
 }
 
 fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
+    let Arguments { searched, by, scope, text, window, key, key_name, .. } = arguments;
     let linked_by = arguments.action.link().is_some().then_some(owner);
-    let key = arguments.key.as_ref().zip(arguments.key_name.clone()).map(|(key, name)| NamedKey {
-        name,
-        base: key.column.base,
-        modifier: key.column.modifier,
-        linked_by,
-    });
-    let scope = arguments.scope.iter().map(NamedColumn::from).collect();
-    let text = arguments.text.as_ref().map(NamedColumn::from);
-    let similar = arguments.by.similar().cloned();
-    let time = arguments.window.as_ref().map(|window| (&window.column).into());
-    Names { searched: (&arguments.searched).into(), similar, scope, text, time, key }
+    let key = key.as_ref().zip(key_name.as_ref());
+    let key = key.map(|(key, name)| NamedKey::new(name, &key.column, linked_by));
+    let time = window.as_ref().map(|window| &window.column);
+    Names::of((searched, by), scope, [text.as_ref(), time], key)
 }
