@@ -8,7 +8,7 @@ use simhash_core::config::Config;
 use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
-use super::column::{Column, Equality, Generated, Named};
+use super::column::{Column, Equality, Generated, Named, utf8};
 use super::given::Given;
 use super::on::{Index, Open};
 use super::serving::Similar;
@@ -16,7 +16,6 @@ use super::value::Value;
 use crate::catalog::Schema;
 use crate::types::Width;
 use crate::types::hash::hash_of;
-use crate::types::text::server_to_utf8;
 
 /// The most columns that a scope may have.
 const MAX_SCOPE: usize = 8;
@@ -224,8 +223,7 @@ impl Given<'_> {
 
     /// Raises 22023, and says what is wrong with a column of the scope.
     pub fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
-        // SAFETY: a column's name, in the server's encoding.
-        let name = unsafe { server_to_utf8(name.to_bytes()) };
+        let name = utf8(name);
         self.raise("scope", &format!("names a column {what}: \"{name}\""), hint)
     }
 }

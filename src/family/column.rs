@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 use super::on::Index;
 use super::value::Value;
 use crate::catalog::cache;
+use crate::types::text::server_to_utf8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
@@ -252,6 +253,24 @@ impl Column {
             CStr::from_ptr(pg_sys::OidOutputFunctionCall(function, value))
         }
     }
+}
+
+/// A name or a text form, which is in the server's encoding.
+pub fn utf8(text: &CStr) -> String {
+    // SAFETY: the result is copied at once.
+    unsafe { server_to_utf8(text.to_bytes()) }.to_owned()
+}
+
+/// The name of a type, with its modifier.
+pub fn type_name(base: pg_sys::Oid, modifier: i32) -> String {
+    // SAFETY: a catalogue look-up; the name is palloc'd.
+    utf8(unsafe { CStr::from_ptr(pg_sys::format_type_with_typemod(base, modifier)) })
+}
+
+/// Whether values of one type and modifier are values of another, unchanged or widened.
+pub fn fits(from: (pg_sys::Oid, i32), to: (pg_sys::Oid, i32)) -> bool {
+    let is_same = from.0 == to.0 && (to.1 < 0 || from.1 == to.1);
+    is_same || widen(from.0, to.0, pg_sys::Datum::null()).is_some()
 }
 
 /// Converts a value of one integer type to a wider one; `None` for other types.

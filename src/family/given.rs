@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::{Column, Named};
+use super::column::{Column, Named, utf8};
 use super::on::{On, Open};
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
@@ -81,7 +81,7 @@ pub struct Given<'a> {
 impl<'a> Given<'a> {
     pub fn read(on: On<'a>, of: Of) -> Self {
         // SAFETY: the texts are in the server's encoding, and live as long as the trigger's call.
-        let utf8 = |text: &'a CStr| unsafe { server_to_utf8(text.to_bytes()) };
+        let read = |text: &'a CStr| unsafe { server_to_utf8(text.to_bytes()) };
         let (name, table) = (utf8(on.name()), utf8(on.table.name()));
         let mut given = Given {
             of,
@@ -90,7 +90,7 @@ impl<'a> Given<'a> {
             values: vec![None; ARGUMENTS.len()],
         };
         for argument in on.arguments() {
-            given.take(utf8(argument));
+            given.take(read(argument));
         }
         given
     }
@@ -201,10 +201,8 @@ impl<'a> Given<'a> {
 
     /// Raises 42804 if the column that an argument names has a type that is not allowed.
     pub fn raise_type(&self, key: &str, column: &Column, allowed: &str) -> ! {
-        // SAFETY: the name of a type, palloc'd, in the server's encoding.
-        let found = unsafe {
-            server_to_utf8(CStr::from_ptr(pg_sys::format_type_be(column.declared)).to_bytes())
-        };
+        // SAFETY: a catalogue look-up; the name is palloc'd.
+        let found = utf8(unsafe { CStr::from_ptr(pg_sys::format_type_be(column.declared)) });
         self.raise_as(
             PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
             key,

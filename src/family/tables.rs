@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys;
 
 use super::arguments::By;
-use super::column::{Column, Named, widen};
+use super::column::{Column, Named, fits};
 use super::on::Open;
 use super::rights;
 use super::serving::{Serving, Similar, all, best, by_time};
@@ -143,9 +143,7 @@ impl NamedKey {
 
     /// Whether the column's values are values of the key, unchanged or widened.
     fn fits(&self, column: &Column) -> bool {
-        let same =
-            column.base == self.base && (self.modifier < 0 || self.modifier == column.modifier);
-        same || widen(column.base, self.base, pg_sys::Datum::null()).is_some()
+        fits((column.base, column.modifier), (self.base, self.modifier))
     }
 
     fn may_be_linked(&self, table: pg_sys::Oid) -> bool {

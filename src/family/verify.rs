@@ -12,7 +12,7 @@ use simhash_core::passages::Prepared;
 use simhash_core::sets::outline::Outline;
 use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, near};
 
-use super::column::{Column, Generated, Named};
+use super::column::{Column, Generated, Named, utf8};
 use super::given::Given;
 use super::value::Value;
 use crate::bulk::verify::Verification;
@@ -20,7 +20,6 @@ use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::claims::board::TextKeys;
 use crate::models::sketches::Sketches;
-use crate::types::text::server_to_utf8;
 
 /// The comparison that the arguments similarity, measure and shingle ask for, and the texts'
 /// column. `None` without a similarity. `config` is the trigger's. `check` raises an ERROR if the
@@ -49,8 +48,7 @@ pub fn verification(
     check(&text.column);
     let sizes = sizes(given, config).unwrap_or_else(|| similarity.shingles(config));
     let shingles = similarity.config(config, sizes);
-    // SAFETY: the name of a column, in the server's encoding.
-    let body = unsafe { server_to_utf8(text.name.to_bytes()) }.to_owned();
+    let body = utf8(&text.name);
     Some((Verification { body, similarity, shingles, schema }, text))
 }
 

@@ -9,9 +9,10 @@ use super::setup::{check_alone, forget_warnings};
 use crate::catalog::Schema;
 use crate::catalog::names::{qualified_name, quoted};
 use crate::error::{raise, shown};
+use crate::family::column::utf8;
 use crate::family::create::{check_owner, identifier, literals, run};
 use crate::family::on::Open;
-use crate::types::text::{server_to_utf8, utf8_to_server};
+use crate::types::text::utf8_to_server;
 
 /// The suffix of each trigger's name, and what fires it.
 const TRIGGERS: [(&CStr, &str); 5] = [
@@ -72,6 +73,6 @@ fn trigger_name(table: pg_sys::Oid, column: &CStr, end: &CStr) -> String {
             end = CString::new(format!("{number}_{}", end.to_string_lossy())).unwrap_or(end);
         }
         let name = pg_sys::makeObjectName(c"simhash".as_ptr(), column.as_ptr(), end.as_ptr());
-        server_to_utf8(CStr::from_ptr(name).to_bytes()).to_owned()
+        utf8(CStr::from_ptr(name))
     }
 }

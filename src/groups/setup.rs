@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -16,14 +15,13 @@ use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::{raise, warn};
 use crate::family::arguments::{By, single_unique};
 use crate::family::changes::changes;
-use crate::family::column::{Column, Generated, Named};
+use crate::family::column::{Column, Generated, Named, type_name};
 use crate::family::generated::is_computed_from;
 use crate::family::given::{Given, Of};
 use crate::family::on::{On, Open};
 use crate::family::tables::{Family, NamedKey, Names};
 use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
-use crate::types::text::server_to_utf8;
 
 /// When a group that rows have left is checked for having come apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,11 +374,7 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     let cluster = stored(given, "cluster").unwrap_or_else(|| raise_no_cluster(given));
     let (own, keys) = (&cluster.column, &key.column);
     if own.base != keys.base || (own.modifier != keys.modifier && own.modifier >= 0) {
-        // SAFETY: a type's name, palloc'd, in the server's encoding.
-        let wanted = unsafe {
-            let name = pg_sys::format_type_with_typemod(keys.base, keys.modifier);
-            server_to_utf8(CStr::from_ptr(name).to_bytes())
-        };
+        let wanted = type_name(keys.base, keys.modifier);
         given.raise_type("cluster", own, &format!("An id is of the key's type, {wanted}."))
     }
     // Where two collations disagree about equality, equal ids could be one group or two.

@@ -1,6 +1,6 @@
 //! What the trigger's arguments mean, checked against the table that the trigger is on.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 use pgrx::pg_sys;
 use simhash_core::config::{Config, Method};
@@ -9,11 +9,10 @@ use super::window::Window;
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::family::arguments::{By, single_unique};
-use crate::family::column::{Column, Equality, Generated, Named, widen};
+use crate::family::column::{Column, Equality, Generated, Named, fits, type_name};
 use crate::family::given::{Given, Of};
 use crate::family::on::On;
 use crate::family::verify::{check_known_before, verification};
-use crate::types::text::server_to_utf8;
 
 /// What the trigger does with a row that duplicates another.
 #[derive(Clone, Copy, Debug)]
@@ -273,14 +272,8 @@ impl<'a> Given<'a> {
             "Give the link a column of its own, which is NULL in rows that duplicate none.",
         );
         let Column { base, modifier, .. } = key.column;
-        let holds = link.base == base && (link.modifier == modifier || link.modifier < 0);
-        if !holds && widen(base, link.base, pg_sys::Datum::null()).is_none() {
-            // SAFETY: the name of a type, palloc'd, in the server's encoding.
-            let wanted = unsafe {
-                server_to_utf8(
-                    CStr::from_ptr(pg_sys::format_type_with_typemod(base, modifier)).to_bytes(),
-                )
-            };
+        if !fits((base, modifier), (link.base, link.modifier)) {
+            let wanted = type_name(base, modifier);
             self.raise_type("link", link, &format!("A link is of the key's type, {wanted}."))
         }
     }

@@ -9,9 +9,10 @@ use super::arguments::Arguments;
 use super::event::Event;
 use super::search::Duplicate;
 use crate::family::arguments::By;
+use crate::family::column::utf8;
 use crate::family::rights;
 use crate::family::serving::Similar;
-use crate::types::text::{server_to_utf8, utf8_to_server};
+use crate::types::text::utf8_to_server;
 
 /// "23S01" as elog.h packs it: six bits a character, the first lowest.
 const SQLSTATE: c_int = pack(b"23S01");
@@ -48,12 +49,6 @@ pub struct Violation {
     pub schema: *const c_char,
     pub table: *const c_char,
     pub trigger: *const c_char,
-}
-
-/// A name or a text form, which is in the server's encoding.
-fn utf8(text: &CStr) -> String {
-    // SAFETY: the result is copied at once.
-    unsafe { server_to_utf8(text.to_bytes()) }.to_owned()
 }
 
 /// A palloc'd copy.
