@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString};
-use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
@@ -123,13 +122,14 @@ impl Column {
     /// The datum is a value of this column's type during `'a`.
     pub unsafe fn value<'a>(&self, datum: pg_sys::Datum) -> Value<'a> {
         let Column { base, length, by_value, .. } = *self;
-        Value { datum, base, length, by_value, life: PhantomData }
+        // SAFETY: the datum is a value of this type, which has this length and passing.
+        unsafe { Value::new(datum, (base, length, by_value)) }
     }
 
     /// The datum of a value of this column's type.
     fn own(&self, value: Value<'_>) -> pg_sys::Datum {
-        assert_eq!(value.base, self.base, "a value of the column's type");
-        value.datum
+        assert_eq!(value.base(), self.base, "a value of the column's type");
+        value.datum()
     }
 
     /// The type's entry in the type cache, which lives as long as the backend.
@@ -159,8 +159,8 @@ impl Column {
         unsafe { (*self.cached(pg_sys::TYPECACHE_CMP_PROC)).cmp_proc != pg_sys::InvalidOid }
     }
 
-    /// Whether equal values have the same bytes, so that [`bytes`](Value::bytes) distinguish unequal
-    /// values. B-trees ask the same support function before they deduplicate.
+    /// Whether equal values have the same bytes, so that [`bytes`](Value::bytes) distinguish
+    /// unequal values. B-trees ask the same support function before they deduplicate.
     pub fn equal_is_same(&self) -> bool {
         /// access/nbtree.h.
         const EQUAL_IMAGE: i16 = 4;
@@ -265,20 +265,4 @@ pub fn utf8(text: &CStr) -> String {
 pub fn type_name(base: pg_sys::Oid, modifier: i32) -> String {
     // SAFETY: a catalogue look-up; the name is palloc'd.
     utf8(unsafe { CStr::from_ptr(pg_sys::format_type_with_typemod(base, modifier)) })
-}
-
-/// Whether values of one type and modifier are values of another, unchanged or widened.
-pub fn fits(from: (pg_sys::Oid, i32), to: (pg_sys::Oid, i32)) -> bool {
-    let is_same = from.0 == to.0 && (to.1 < 0 || from.1 == to.1);
-    is_same || widen(from.0, to.0, pg_sys::Datum::null()).is_some()
-}
-
-/// Converts a value of one integer type to a wider one; `None` for other types.
-pub fn widen(from: pg_sys::Oid, to: pg_sys::Oid, value: pg_sys::Datum) -> Option<pg_sys::Datum> {
-    match (from, to) {
-        (pg_sys::INT2OID, pg_sys::INT4OID) => Some(i32::from(value.value() as i16).into()),
-        (pg_sys::INT2OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i16).into()),
-        (pg_sys::INT4OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i32).into()),
-        _ => None,
-    }
 }

@@ -2,12 +2,12 @@
 //! read.
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
-//! [`on`] (open tables, their triggers and indexes), [`value`] (values of columns, and rows),
-//! [`generated`] (the columns that a generated column reads), [`tables`] (the family, and its lock), [`serving`]
+//! [`value`] and [`row`] (handles), [`on`] (open tables, their triggers and indexes), [`generated`]
+//! (the columns that a generated column reads), [`tables`] (the family, and its lock), [`serving`]
 //! (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows), [`verify`]
 //! (compares texts), [`written`] (new values for a row), [`rights`] (which roles may read a key),
-//! [`snapshot`] (which rows are visible), [`changes`] (until when
-//! all this is current) and [`create`] (creates triggers).
+//! [`snapshot`] (which rows are visible), [`changes`] (until when all this is current) and
+//! [`create`] (creates triggers).
 
 pub mod arguments;
 pub mod changes;
@@ -17,6 +17,7 @@ pub mod generated;
 pub mod given;
 pub mod on;
 pub mod rights;
+pub mod row;
 pub mod scan;
 pub mod serving;
 pub mod snapshot;

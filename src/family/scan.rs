@@ -9,10 +9,11 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 
 use super::on::Open;
+use super::row::Row;
 use super::serving::{Condition, Similar, not_before_of};
 use super::snapshot::Snapshot;
 use super::tables::Member;
-use super::value::{Row, Value};
+use super::value::Value;
 use crate::am::scan::pass_copies;
 use crate::compat::begin_index_scan;
 use crate::types::ball::Ball;
@@ -36,8 +37,8 @@ pub enum Next {
 }
 
 /// A question to the index on a searched column: an operator, and its argument. Invariant: they
-/// belong to columns whose values have that length, and the argument is valid during `'a`, or in the
-/// memory context in which the question was made.
+/// belong to columns whose values have that length, and the argument is valid during `'a`, or in
+/// the memory context in which the question was made.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     strategy: u16,
@@ -56,12 +57,12 @@ impl<'a> Asked<'a> {
     /// For texts equal to this one.
     pub fn equal(text: Value<'a>) -> Self {
         let (strategy, argument) = (strategy::EQUAL, text.datum());
-        Asked { strategy, argument, length: text.length, life: PhantomData }
+        Asked { strategy, argument, length: text.length(), life: PhantomData }
     }
 
     /// For texts near this one.
     pub fn near(similar: &Similar, text: Value<'a>) -> Self {
-        assert_eq!(text.length, -1, "a text's length");
+        assert_eq!(text.length(), -1, "a text's length");
         // SAFETY: a value of variable length is bytes after a header; whether they are characters
         // is checked.
         let text = unsafe { Text::decode(text.datum()) }.into_str();

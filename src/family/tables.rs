@@ -6,10 +6,11 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys;
 
 use super::arguments::By;
-use super::column::{Column, Named, fits};
+use super::column::{Column, Named};
 use super::on::Open;
 use super::rights;
 use super::serving::{Serving, Similar, all, best, by_time};
+use super::value::fits;
 use crate::advisory::{Class, EXCLUSIVE, Lock, SHARE};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
@@ -186,8 +187,8 @@ impl Family {
         self.members.iter().find(|member| all && member.table == table)
     }
 
-    /// Takes the family's lock until the transaction ends: exclusively if `alone`, otherwise shared.
-    /// Who takes it exclusively is the family's only writer.
+    /// Takes the family's lock until the transaction ends: exclusively if `alone`, otherwise
+    /// shared. Who takes it exclusively is the family's only writer.
     ///
     /// Order: the locks of the family's topmost parents, ascending, then the snapshot. Other
     /// transactions that inserted rows held the lock until they had committed. So a transaction

@@ -1,14 +1,13 @@
-//! Values of columns, and the rows that have them: handles that know what a datum is.
+//! Values of columns: handles that know what a datum is.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
 use pgrx::pg_sys;
 
-use super::column::Column;
 use crate::types::text::with_text;
 use crate::types::varlena::with_packed_bytes;
-use crate::types::{Code, Width, tid};
+use crate::types::{Code, Width};
 
 /// A value, not NULL.
 ///
@@ -17,11 +16,11 @@ use crate::types::{Code, Width, tid};
 /// nothing keeps it longer than that call.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a> {
-    pub(super) datum: pg_sys::Datum,
-    pub(super) base: pg_sys::Oid,
-    pub(super) length: i16,
-    pub(super) by_value: bool,
-    pub(super) life: PhantomData<&'a ()>,
+    datum: pg_sys::Datum,
+    base: pg_sys::Oid,
+    length: i16,
+    by_value: bool,
+    life: PhantomData<&'a ()>,
 }
 
 unsafe extern "C-unwind" {
@@ -31,6 +30,15 @@ unsafe extern "C-unwind" {
 }
 
 impl<'a> Value<'a> {
+    /// # Safety
+    /// The datum is a value of the type during `'a`. The type has that length and passing.
+    pub unsafe fn new(
+        datum: pg_sys::Datum,
+        (base, length, by_value): (pg_sys::Oid, i16, bool),
+    ) -> Self {
+        Value { datum, base, length, by_value, life: PhantomData }
+    }
+
     pub fn oid(oid: pg_sys::Oid) -> Self {
         let (datum, base, life) = (oid.into(), pg_sys::OIDOID, PhantomData);
         Value { datum, base, length: 4, by_value: true, life }
@@ -55,6 +63,11 @@ impl<'a> Value<'a> {
 
     pub fn base(self) -> pg_sys::Oid {
         self.base
+    }
+
+    /// The length of a value of its type; negative if it varies.
+    pub fn length(self) -> i16 {
+        self.length
     }
 
     /// A copy in the current memory context.
@@ -106,11 +119,11 @@ impl<'a> Value<'a> {
         self.with_bytes(<[u8]>::to_vec)
     }
 
-    /// A value of an integer type as one of a column of a wider one; `None` for other types.
-    pub fn widened(self, to: &Column) -> Option<Self> {
-        let datum = super::column::widen(self.base, to.base, self.datum)?;
-        // SAFETY: `widen` has made a value of that type, which is passed by value.
-        Some(unsafe { to.value(datum) })
+    /// A value of an integer type as one of a wider one; `None` for other types.
+    pub fn widened(self, base: pg_sys::Oid) -> Option<Self> {
+        let datum = widen(self.base, base, self.datum)?;
+        let length = if base == pg_sys::INT4OID { 4 } else { 8 };
+        Some(Value { datum, base, length, by_value: true, life: PhantomData })
     }
 }
 
@@ -131,87 +144,18 @@ pub fn same(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
     }
 }
 
-/// A row of a table.
-///
-/// Invariant: during `'a` its slot or tuple holds a row of `table`, whose columns stay.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    table: pg_sys::Oid,
-    place: Place,
-    life: PhantomData<&'a ()>,
+/// Whether values of one type and modifier are values of another, unchanged or widened.
+pub fn fits(from: (pg_sys::Oid, i32), to: (pg_sys::Oid, i32)) -> bool {
+    let is_same = from.0 == to.0 && (to.1 < 0 || from.1 == to.1);
+    is_same || widen(from.0, to.0, pg_sys::Datum::null()).is_some()
 }
 
-#[derive(Clone, Copy)]
-enum Place {
-    Slot(*mut pg_sys::TupleTableSlot),
-    Tuple(pg_sys::HeapTuple, pg_sys::TupleDesc),
-}
-
-impl<'a> Row<'a> {
-    /// # Safety
-    /// The slot holds a row of the table during `'a`, and the table's columns stay.
-    pub unsafe fn in_slot(table: pg_sys::Oid, slot: *mut pg_sys::TupleTableSlot) -> Self {
-        Row { table, place: Place::Slot(slot), life: PhantomData }
-    }
-
-    /// # Safety
-    /// The tuple is a row of the relation, which is open during `'a`.
-    pub unsafe fn of_tuple(tuple: pg_sys::HeapTuple, relation: pg_sys::Relation) -> Self {
-        // SAFETY: the relation is open.
-        let (table, descriptor) = unsafe { ((*relation).rd_id, (*relation).rd_att) };
-        Row { table, place: Place::Tuple(tuple, descriptor), life: PhantomData }
-    }
-
-    /// The value of a column of this table; `None` for NULL.
-    #[inline]
-    pub fn value(self, column: &Column) -> Option<Value<'a>> {
-        assert_eq!(self.table, column.table, "a column of the row's table");
-        let (number, mut is_null) = (i32::from(column.number), true);
-        // SAFETY: the row has this column, with the column's type.
-        unsafe {
-            let value = match self.place {
-                Place::Slot(slot) => pg_sys::slot_getattr(slot, number, &mut is_null),
-                Place::Tuple(tuple, descriptor) => {
-                    pg_sys::heap_getattr(tuple, number, descriptor, &mut is_null)
-                }
-            };
-            (!is_null).then(|| column.value(value))
-        }
-    }
-
-    /// The packed TID.
-    pub fn tid(self) -> u64 {
-        // SAFETY: both have the TID of the row.
-        unsafe {
-            match self.place {
-                Place::Slot(slot) => tid::pack(&(*slot).tts_tid),
-                Place::Tuple(tuple, _) => tid::pack(&(*tuple).t_self),
-            }
-        }
-    }
-
-    /// The command that wrote a row of this transaction; 0 for a row of another one, and for a row
-    /// that was not read from a table.
-    ///
-    /// The system column cmin does not do. If the row was also deleted, say by a subtransaction
-    /// that was rolled back, it is a combo command ID, which stands for two commands.
-    pub fn command(self) -> pg_sys::CommandId {
-        let Place::Slot(slot) = self.place else { return 0 };
-        let (mut is_null, mut is_copy) = (true, false);
-        // SAFETY: the slot holds a row. A heap row lies in a buffer that the slot has pinned.
-        unsafe {
-            let written = pg_sys::MinTransactionIdAttributeNumber;
-            let writer = pg_sys::slot_getsysattr(slot, written, &mut is_null);
-            let writer = pg_sys::TransactionId::from(writer.value() as u32);
-            if !pg_sys::TransactionIdIsCurrentTransactionId(writer) {
-                return 0;
-            }
-            if (*slot).tts_ops != &raw const pg_sys::TTSOpsBufferHeapTuple {
-                let command = pg_sys::MinCommandIdAttributeNumber;
-                return pg_sys::slot_getsysattr(slot, command, &mut is_null).value() as u32;
-            }
-            let row = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut is_copy);
-            pg_sys::HeapTupleHeaderGetCmin((*row).t_data)
-        }
+/// Converts a value of one integer type to a wider one; `None` for other types.
+fn widen(from: pg_sys::Oid, to: pg_sys::Oid, value: pg_sys::Datum) -> Option<pg_sys::Datum> {
+    match (from, to) {
+        (pg_sys::INT2OID, pg_sys::INT4OID) => Some(i32::from(value.value() as i16).into()),
+        (pg_sys::INT2OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i16).into()),
+        (pg_sys::INT4OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i32).into()),
+        _ => None,
     }
 }

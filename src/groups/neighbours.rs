@@ -14,11 +14,12 @@ use super::setup::Setup;
 use crate::catalog::Schema;
 use crate::family::arguments::By;
 use crate::family::column::Column;
+use crate::family::row::Row;
 use crate::family::scan::{Asked, Next, Opened};
 use crate::family::serving::Similar;
 use crate::family::snapshot::Snapshot;
 use crate::family::tables::Member;
-use crate::family::value::{Row, Value};
+use crate::family::value::Value;
 use crate::models::sketches;
 use crate::types::{Code, ConfigText, Width};
 

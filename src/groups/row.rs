@@ -2,7 +2,8 @@
 
 use super::setup::Setup;
 use crate::family::column::{Generated, Named};
-use crate::family::value::{Row, Value, same};
+use crate::family::row::Row;
+use crate::family::value::{Value, same};
 
 /// A row's place: the number of its table among the family's members, and its packed TID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -22,7 +22,8 @@ use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
 use crate::family::column::{Column, Named};
 use crate::family::on::On;
-use crate::family::value::{Row, same};
+use crate::family::row::Row;
+use crate::family::value::same;
 use crate::family::written::Changes;
 use crate::memory;
 

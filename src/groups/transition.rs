@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use crate::family::value::Row;
+use crate::family::row::Row;
 
 /// A transition table, read from its beginning.
 pub struct Transition {

@@ -112,8 +112,8 @@ thread_local! {
 }
 
 /// Notes a look. Returns the command of the previous look in this transaction, if there was one.
-/// Changed rows of earlier commands may have been read then with the id of their former group: locks
-/// keep other sessions out, but not nested statements and other parts of a statement.
+/// Changed rows of earlier commands may have been read then with the id of their former group:
+/// locks keep other sessions out, but not nested statements and other parts of a statement.
 ///
 /// A changed row keeps the id of its former group until the statement's AFTER trigger runs. A look
 /// before that takes the id for the id of rows near the row's new values. Say an UPDATE makes row

@@ -21,10 +21,10 @@ use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};
 use crate::family::arguments::By;
+use crate::family::row::Row;
 use crate::family::scan::{Next, Opened};
 use crate::family::snapshot::Snapshot;
 use crate::family::tables::Member;
-use crate::family::value::Row;
 use crate::types::ConfigText;
 
 /// Finds all groups of the table, and writes the ids that change. Returns how many groups there

@@ -9,9 +9,10 @@ use super::window::Window;
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::family::arguments::{By, single_unique};
-use crate::family::column::{Column, Equality, Generated, Named, fits, type_name};
+use crate::family::column::{Column, Equality, Generated, Named, type_name};
 use crate::family::given::{Given, Of};
 use crate::family::on::On;
+use crate::family::value::fits;
 use crate::family::verify::{check_known_before, verification};
 
 /// What the trigger does with a row that duplicates another.

@@ -7,7 +7,8 @@ use crate::call::trigger_data;
 use crate::error::raise;
 use crate::family::column::Column;
 use crate::family::on::On;
-use crate::family::value::{Row, Value, same};
+use crate::family::row::Row;
+use crate::family::value::{Value, same};
 use crate::family::written::Changes;
 
 /// What fired the trigger. Invariant: the rows are of the trigger's table.

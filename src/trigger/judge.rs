@@ -18,10 +18,11 @@ use crate::claims;
 use crate::claims::board::{self, Scope, What};
 use crate::family::arguments::By;
 use crate::family::column::{Column, Generated, Named};
+use crate::family::row::Row;
 use crate::family::scan::Asked;
 use crate::family::snapshot::{self, Snapshot};
 use crate::family::tables::Family;
-use crate::family::value::{Row, Value};
+use crate::family::value::Value;
 use crate::family::verify::Texts;
 use crate::family::written::Changes;
 use crate::memory;
@@ -352,7 +353,7 @@ impl<'a> Judge<'a> {
         }
         if let Some(link) = arguments.action.link() {
             let value = found.and_then(|found| found.key);
-            let value = value.map(|value| value.widened(&link).unwrap_or(value));
+            let value = value.map(|value| value.widened(link.base).unwrap_or(value));
             self.changes.set(&link, value);
         }
     }

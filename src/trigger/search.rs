@@ -9,10 +9,11 @@ use super::event::RowPlace;
 use super::window::Since;
 use crate::family::arguments::By;
 use crate::family::column::Column;
+use crate::family::row::Row;
 use crate::family::scan::{Asked, Next, Opened};
 use crate::family::snapshot::Snapshot;
 use crate::family::tables::{Family, Member};
-use crate::family::value::{Row, Value};
+use crate::family::value::Value;
 use crate::family::verify::Texts;
 use crate::types::Code;
 
@@ -223,7 +224,7 @@ impl<'a> Search<'a, '_> {
         let own = self.query.key.map(|key| key.column);
         let key = own.zip(member.key).and_then(|(own, column)| {
             let key = row.value(&column)?;
-            if column.base == own.base { Some(key) } else { key.widened(&own) }
+            if column.base == own.base { Some(key) } else { key.widened(own.base) }
         });
         if self.query.updated == Some(place) || self.is_same_row(member, key) {
             return;
