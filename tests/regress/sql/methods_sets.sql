@@ -97,6 +97,7 @@ SELECT bloom_agg('a', 10, 0.1) | bloom_agg('a', 20, 0.1);
 SELECT bloom_agg('a', 0, 0.1);
 SELECT bloom_agg('a', 10, 0);
 SELECT bloom_agg('a', 10, 'NaN');
+SELECT bloom_agg('a', 10, 1.5);
 SELECT bloom_agg('a', 9223372036854775807, 0.1);
 SELECT 'm=8,k=1,count=0'::bloom_filter;
 SELECT 'm=8,k=0,count=0,bits=00'::bloom_filter;

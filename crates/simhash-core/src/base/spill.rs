@@ -23,6 +23,9 @@ pub(crate) struct PairCounts {
     pairs: Vec<u64>,
     counts: Vec<u32>,
     used: usize,
+    /// Earlier counts of pairs whose slot would have exceeded 2^32 - 1. They are rare, so a pair
+    /// takes no wider slot for them.
+    full: Vec<(u64, u32)>,
     /// The start and end of each run in the spill.
     runs: Vec<(u64, u64)>,
 }
@@ -50,7 +53,10 @@ impl PairCounts {
             self.pairs[slot] = pair;
             self.used += 1;
         }
-        self.counts[slot] = self.counts[slot].saturating_add(count);
+        match self.counts[slot].checked_add(count) {
+            Some(sum) => self.counts[slot] = sum,
+            None => self.full.push((pair, std::mem::replace(&mut self.counts[slot], count))),
+        }
     }
 
     /// The slot of `pair`, or the free slot for it.
@@ -72,8 +78,7 @@ impl PairCounts {
         let mut grown = PairCounts {
             pairs: Vec::with_capacity(slots),
             counts: Vec::with_capacity(slots),
-            used: self.used,
-            runs: Vec::new(),
+            ..PairCounts::default()
         };
         while grown.pairs.len() < slots {
             let length = slots.min(grown.pairs.len() + STRETCH);
@@ -81,7 +86,7 @@ impl PairCounts {
             grown.counts.resize(length, 0);
             interrupt.spend(STRETCH * RECORD);
         }
-        for (pair, count) in self.iter() {
+        for (pair, count) in self.slots() {
             let slot = grown.slot(pair);
             grown.pairs[slot] = pair;
             grown.counts[slot] = count;
@@ -90,8 +95,12 @@ impl PairCounts {
         (self.pairs, self.counts) = (grown.pairs, grown.counts);
     }
 
-    /// The pairs in memory.
+    /// The pairs in memory. A pair may occur several times; its count is the sum.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.slots().chain(self.full.iter().copied())
+    }
+
+    fn slots(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.pairs
             .iter()
             .copied()
@@ -99,8 +108,9 @@ impl PairCounts {
             .filter(|&(pair, _)| pair != EMPTY)
     }
 
+    /// The number of items of [`PairCounts::iter`].
     pub(crate) fn len(&self) -> usize {
-        self.used
+        self.used + self.full.len()
     }
 
     /// Bytes of memory.
@@ -130,6 +140,7 @@ impl PairCounts {
         }
         self.runs.push((start, start + (sorted.len() * RECORD) as u64));
         (self.pairs, self.counts, self.used) = (Vec::new(), Vec::new(), 0);
+        self.full = Vec::new();
     }
 
     /// Hands every pair with its count to `sink`, each once, in no particular order.
@@ -144,7 +155,13 @@ impl PairCounts {
             sink(pair, count);
         };
         let Some(spill) = spill.filter(|_| !self.runs.is_empty()) else {
-            self.iter().for_each(|(pair, count)| sink(pair, u64::from(count)));
+            for (pair, count) in self.slots() {
+                let full = self.full.iter().filter(|&&(of, _)| of == pair);
+                sink(
+                    pair,
+                    full.map(|&(_, count)| u64::from(count)).sum::<u64>() + u64::from(count),
+                );
+            }
             return;
         };
         if self.used > 0 {
@@ -248,6 +265,37 @@ pub(crate) mod tests {
                 assert_eq!(got.insert(key, count), None);
             });
             assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn counts_beyond_32_bits_are_exact() {
+        let (often, once) = (pair(1, 2), pair(3, 4));
+        for spilt in [false, true] {
+            let (mut counts, mut spill) = (PairCounts::default(), Buffer::default());
+            let mut nothing = || ();
+            let interrupt = &Interrupt::new(&mut nothing);
+            counts.add(once, 1, interrupt);
+            for _ in 0..3 {
+                counts.add(often, u32::MAX, interrupt);
+            }
+            // Grows, which keeps what does not fit in a slot.
+            (0..2000).for_each(|i| counts.add(pair(5, i), 1, interrupt));
+            counts.add(often, 7, interrupt);
+            assert_eq!(counts.iter().count(), counts.len());
+            let of_often = counts.iter().filter(|item| item.0 == often);
+            let sum: u64 = of_often.map(|item| u64::from(item.1)).sum();
+            assert_eq!(sum, 3 * u64::from(u32::MAX) + 7);
+            if spilt {
+                counts.spill(&mut spill, interrupt);
+                counts.add(often, 1, interrupt);
+            }
+            let mut got = HashMap::new();
+            counts.for_each(Some(&mut spill), interrupt, |key, count| {
+                assert_eq!(got.insert(key, count), None);
+            });
+            let expected = 3 * u64::from(u32::MAX) + 7 + u64::from(spilt);
+            assert_eq!((got[&often], got[&once], got.len()), (expected, 1, 2002));
         }
     }
 }

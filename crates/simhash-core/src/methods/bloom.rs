@@ -153,8 +153,11 @@ impl ScalableBloom {
     /// An empty set with a false-positive rate of at most `rate`, whatever the number of texts.
     ///
     /// # Errors
-    /// As [`Shape::for_rate`], for half the rate.
+    /// A rate outside ]0, 1[, and otherwise as [`Shape::for_rate`] for half the rate.
     pub fn new(first_capacity: i64, rate: f64) -> Result<Self, ShapeError> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(ShapeError::Rate(rate));
+        }
         let shape = Shape::for_rate(first_capacity, rate / 2.0)?;
         let filters = vec![(shape, vec![0; shape.bytes()])];
         Ok(ScalableBloom {
@@ -232,6 +235,15 @@ mod tests {
             println!("asked {rate}, measured {measured:.6}, maybe while filling {maybe}");
             assert!((measured / rate - 1.0).abs() < 0.1, "asked {rate}, measured {measured}");
         }
+    }
+
+    #[test]
+    fn a_growing_filter_is_refused_without_a_rate() {
+        for rate in [1.0, 1.5, 2.0, 0.0, -0.5, f64::INFINITY] {
+            assert_eq!(ScalableBloom::new(1000, rate).err(), Some(ShapeError::Rate(rate)));
+        }
+        assert!(matches!(ScalableBloom::new(1000, f64::NAN), Err(ShapeError::Rate(_))));
+        assert!(ScalableBloom::new(1000, 0.99).is_ok());
     }
 
     #[test]

@@ -353,6 +353,32 @@ fn walks_can_be_shared() {
     shared_walks_agree(&rows, 2, 12, "steps");
 }
 
+/// A walk's share of pairs is at least its share of steps, and not much more. That tells whether
+/// parallel workers are worth launching.
+#[test]
+fn progress_is_at_least_the_share_of_work() {
+    let layout = BlockLayout::new::<u64>(2).unwrap();
+    let mut random = SplitMix64::new(3);
+    let rows: Vec<(u64, u64)> = (0..20_000).map(|i| (key(&mut random), i)).collect();
+    for distance in [6, 12, 20] {
+        let mut tables = Tables::new(layout, &rows, 13);
+        let mut join = Join::new(Plan::balanced(layout, distance, 1), usize::MAX);
+        let (mut found, mut progress) = (Vec::new(), Vec::new());
+        while join.step(&mut tables, &mut found) != Step::Done {
+            progress.extend(join.walking().map(|walking| walking.walk.progress()));
+        }
+        let steps = progress.len() as f64;
+        assert!(steps > 10.0, "{steps} steps within {distance}");
+        for (step, share) in (0..).zip(progress) {
+            // Evenly spread over keys is the least work that the first ones can have.
+            let work = f64::from(step) / steps;
+            let most = 1.0 - (1.0 - work).powi(2);
+            let what = format!("{share} after {step} of {steps} steps within {distance}");
+            assert!(work - 0.05 <= share && share <= most + 0.15, "{what}");
+        }
+    }
+}
+
 /// If chunks share scopes only with their neighbours, a table is read at most twice.
 #[test]
 fn chunks_without_a_common_scope_are_left_out() {
