@@ -58,37 +58,30 @@ unsafe fn parallel_workers(heap: pg_sys::Relation) -> Option<i32> {
 /// How long a join has gone on without workers, since the batch or the last walk began.
 pub struct Alone {
     pub steps: usize,
-    /// The share of the walk's work that was done before.
+    /// The share of the walk that was done before.
     from: f64,
 }
 
 impl Alone {
     pub fn begin(progress: f64) -> Self {
-        Self { steps: 0, from: share_of_work(progress) }
+        Self { steps: 0, from: progress }
     }
 
     /// Whether workers are worth launching. They are once the join has lasted as long as a launch
     /// takes: then at most twice the best time is spent. They are earlier if the rest of the walk
-    /// and of the batch will probably take much longer. `progress` is the share of the walk that is
-    /// done, `filled` that of the batch.
+    /// and of the batch will probably take much longer. `progress` is the share of the walk's pairs
+    /// of keys that is done, `filled` that of the batch. A walk has done at most that share of its
+    /// work: lesser keys come first, and have more pairs with greater ones.
     pub fn is_over(&self, keys: usize, progress: f64, filled: f64) -> bool {
         /// Before so many steps, progress says little about the walk.
         const FEW: usize = 16;
         const MUCH: f64 = 4.0;
         let launch = steps_to_launch(keys);
-        let done = share_of_work(progress);
-        let share = ((done - self.from) / (1.0 - self.from)).max(filled);
+        let share = ((progress - self.from) / (1.0 - self.from)).max(filled);
         // Without any progress, nothing is known about the rest.
         let left = if share > 0.0 { self.steps as f64 * (1.0 / share - 1.0) } else { 0.0 };
         self.steps >= launch || self.steps >= FEW && left > MUCH * launch as f64
     }
-}
-
-/// The share of a walk's work that is done, at most, if this share of its pairs is. The walk joins
-/// subtries with themselves first: the first half of the keys has a quarter of the pairs, and a
-/// quarter to a half of the work.
-fn share_of_work(progress: f64) -> f64 {
-    progress.sqrt()
 }
 
 /// The number of steps that take as long as launching workers (parallel_setup_cost) and copying so

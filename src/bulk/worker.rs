@@ -5,17 +5,15 @@ use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
 use simhash_core::base::key::Key;
-use simhash_core::whole::join::GroupPair;
+use simhash_core::whole::join::{GroupPair, Walk};
 
-use super::message;
+use super::message::{self, MOST_PAIRS};
 use super::shared::{QUEUES, Shared};
 use crate::call::parallel::show_query;
 use crate::compat::{self, Sent};
 use crate::memory;
 use crate::storage::{check_for_interrupts, with_fingerprint_type};
 
-/// The most pairs of a message.
-const MOST_PAIRS: usize = 4096;
 /// After so many steps a worker sends the pairs found so far, even if they are few, and with them
 /// its progress.
 const MOST_STEPS: u32 = 256;
@@ -47,6 +45,14 @@ impl Queue {
         // SAFETY: the handle is attached, and this worker is the queue's sender.
         unsafe { compat::send(self.0, message, true) == Sent::All }
     }
+
+    /// Sends the walk's progress and the pairs that it found. False if the leader has detached.
+    fn send_found(&self, walk: &mut Walk, found: &[GroupPair], message: &mut Vec<u8>) -> bool {
+        message::parts(found).all(|pairs| {
+            message::found(walk.take_done(), pairs, message);
+            self.send(message)
+        })
+    }
 }
 
 /// Takes pieces until none is left, or the leader sets `stop`.
@@ -69,21 +75,15 @@ unsafe fn work<F: Key>(shared: &Shared, queue: Queue) {
         walk.step(left, right, &mut found);
         steps += 1;
         if found.len() >= MOST_PAIRS || steps >= MOST_STEPS {
-            for pairs in found.chunks(MOST_PAIRS) {
-                message::found(walk.take_done(), pairs, &mut message);
-                if !queue.send(&message) {
-                    return;
-                }
+            if !queue.send_found(&mut walk, &found, &mut message) {
+                return;
             }
             found.clear();
             steps = 0;
         }
     }
-    for pairs in found.chunks(MOST_PAIRS) {
-        message::found(walk.take_done(), pairs, &mut message);
-        if !queue.send(&message) {
-            return;
-        }
+    if !queue.send_found(&mut walk, &found, &mut message) {
+        return;
     }
     message::finished(walk.take_done(), &walk.rest(left, right), &mut message);
     queue.send(&message);
