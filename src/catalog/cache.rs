@@ -47,16 +47,46 @@ pub unsafe fn row<F, T>(
     read: impl FnOnce(&Row<F>) -> T,
 ) -> Option<T> {
     let cache = cache as i32;
-    // SAFETY: the cache has one key of this type; the tuple is valid until it is released.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(cache, key.into());
-        if tuple.is_null() {
-            return None;
-        }
-        let found = read(&Row { cache, tuple, form: pg_sys::heap_tuple_get_struct(tuple) });
-        pg_sys::ReleaseSysCache(tuple);
-        Some(found)
+    // SAFETY: the cache has one key of this type.
+    let tuple = unsafe { pg_sys::SearchSysCache1(cache, key.into()) };
+    if tuple.is_null() {
+        return None;
     }
+    // SAFETY: the row is of `F`'s catalogue, and valid until it is released.
+    let form = unsafe { pg_sys::heap_tuple_get_struct(tuple) };
+    let found = read(&Row { cache, tuple, form });
+    // SAFETY: the row was pinned above, and is used no more.
+    unsafe { pg_sys::ReleaseSysCache(tuple) };
+    Some(found)
+}
+
+/// A catalogue's struct of fixed columns, whose rows a cache finds by OID.
+///
+/// # Safety
+/// The cache has one key, an OID, and its rows begin with this struct.
+pub unsafe trait ByOid {
+    const CACHE: pg_sys::SysCacheIdentifier::Type;
+}
+
+// SAFETY: this cache of pg_class has one key, the OID.
+unsafe impl ByOid for pg_sys::FormData_pg_class {
+    const CACHE: pg_sys::SysCacheIdentifier::Type = pg_sys::SysCacheIdentifier::RELOID;
+}
+
+// SAFETY: this cache of pg_proc has one key, the OID.
+unsafe impl ByOid for pg_sys::FormData_pg_proc {
+    const CACHE: pg_sys::SysCacheIdentifier::Type = pg_sys::SysCacheIdentifier::PROCOID;
+}
+
+/// The result of `read` for the row with that OID, as [`row`] returns it.
+pub fn by_oid<F: ByOid, T>(oid: pg_sys::Oid, read: impl FnOnce(&Row<F>) -> T) -> Option<T> {
+    // SAFETY: the cache has one key, an OID, and rows of `F`; catalogues are read in transactions.
+    unsafe { row(F::CACHE, oid, read) }
+}
+
+/// The keys of a look-up. Those beyond the ones that are given do not count.
+fn padded<const N: usize>(keys: &[pg_sys::Datum]) -> [pg_sys::Datum; N] {
+    std::array::from_fn(|place| keys.get(place).copied().unwrap_or(pg_sys::Datum::null()))
 }
 
 /// The results of `read` for all rows whose first keys are these.
@@ -69,19 +99,19 @@ pub unsafe fn rows<F, T>(
     keys: &[pg_sys::Datum],
     read: impl FnMut(&F) -> T,
 ) -> Vec<T> {
-    let key = |place: usize| keys.get(place).copied().unwrap_or(pg_sys::Datum::null());
-    // SAFETY: the cache has keys of these types; the list's tuples are valid until it is released.
-    unsafe {
-        let list =
-            pg_sys::SearchSysCacheList(cache as i32, keys.len() as i32, key(0), key(1), key(2));
-        let members = (*list).members.as_slice((*list).n_members.max(0) as usize);
-        let forms = members
-            .iter()
-            .map(|&member| &*pg_sys::heap_tuple_get_struct::<F>(&raw mut (*member).tuple));
-        let found = forms.map(read).collect();
-        pg_sys::ReleaseCatCacheList(list);
-        found
-    }
+    let (count, [a, b, c]) = (keys.len() as i32, padded(keys));
+    // SAFETY: the cache has keys of these types.
+    let list = unsafe { pg_sys::SearchSysCacheList(cache as i32, count, a, b, c) };
+    // SAFETY: the list has so many members until it is released.
+    let members = unsafe { (*list).members.as_slice((*list).n_members.max(0) as usize) };
+    let form = |&member: &*mut pg_sys::CatCTup| {
+        // SAFETY: a member's row is of `F`'s catalogue, and valid until the list is released.
+        unsafe { &*pg_sys::heap_tuple_get_struct::<F>(&raw mut (*member).tuple) }
+    };
+    let found = members.iter().map(form).map(read).collect();
+    // SAFETY: the list was made above, and is used no more.
+    unsafe { pg_sys::ReleaseCatCacheList(list) };
+    found
 }
 
 /// The OID of the row with these keys.
@@ -94,9 +124,7 @@ pub unsafe fn oid(
     column: u32,
     keys: &[pg_sys::Datum],
 ) -> Option<pg_sys::Oid> {
-    let key = |place: usize| keys.get(place).copied().unwrap_or(pg_sys::Datum::null());
+    let [a, b, c, d] = padded(keys);
     // SAFETY: the cache has these keys and this column of OIDs.
-    valid(unsafe {
-        pg_sys::GetSysCacheOid(cache as i32, column as _, key(0), key(1), key(2), key(3))
-    })
+    valid(unsafe { pg_sys::GetSysCacheOid(cache as i32, column as _, a, b, c, d) })
 }

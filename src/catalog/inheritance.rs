@@ -1,10 +1,13 @@
 //! Ancestors and descendants of a table, by inheritance or partitioning.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use pgrx::{Array, FromDatum, PgList, PgRelation, pg_sys};
+use pgrx::datum::UnboxDatum;
+use pgrx::{Array, FromDatum, PgRelation, pg_sys};
 
 use super::cache;
+use super::names::column_name;
+use super::relations::{kind, listed};
 use super::scan::{Scan, oid_is};
 
 // catalog/pg_inherits.h: the catalogue, its index by children, and its columns.
@@ -33,23 +36,20 @@ unsafe extern "C-unwind" {
 /// lock, a relation may be dropped at any moment.
 pub fn all_inheritors(table: pg_sys::Oid, lock: u32) -> Vec<pg_sys::Oid> {
     let lock = lock as pg_sys::LOCKMODE;
-    // SAFETY: a catalogue look-up in a transaction, which returns a list of OIDs.
-    unsafe {
-        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            find_all_inheritors(table, lock, std::ptr::null_mut())
-        });
-        PgList::<pg_sys::Oid>::from_pg(found).iter_oid().collect()
-    }
+    let no_counts = std::ptr::null_mut();
+    // SAFETY: a catalogue look-up in a transaction.
+    let find = || unsafe { find_all_inheritors(table, lock, no_counts) };
+    // SAFETY: the look-up returns a list of OIDs.
+    unsafe { listed(pg_sys::ffi::pg_guard_ffi_boundary(find)) }
 }
 
 /// The direct children of the table. Nothing is locked, so a relation may be dropped at any moment.
 pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-    // SAFETY: a catalogue look-up in a transaction, which returns a list of OIDs.
-    unsafe {
-        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| find_inheritance_children(table, lock));
-        PgList::<pg_sys::Oid>::from_pg(found).iter_oid().collect()
-    }
+    // SAFETY: a catalogue look-up in a transaction.
+    let find = || unsafe { find_inheritance_children(table, lock) };
+    // SAFETY: the look-up returns a list of OIDs.
+    unsafe { listed(pg_sys::ffi::pg_guard_ffi_boundary(find)) }
 }
 
 /// The names of all columns in the partition key of the table or of a partition that is itself
@@ -57,19 +57,15 @@ pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 pub fn partition_columns(table: pg_sys::Oid) -> Vec<CString> {
     let mut names = Vec::new();
     for oid in all_inheritors(table, pg_sys::AccessShareLock) {
-        // SAFETY: the relation is locked, and has `natts` columns.
-        unsafe {
-            if pg_sys::get_rel_relkind(oid) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE {
-                continue;
-            }
-            let relation = PgRelation::open(oid);
-            for number in 1..=(*relation.rd_att).natts as pg_sys::AttrNumber {
-                let name = pg_sys::get_attname(oid, number, true);
-                if !name.is_null() && divides(relation.as_ptr(), number) {
-                    names.push(CStr::from_ptr(name).to_owned());
-                }
-            }
+        if kind(oid) != pg_sys::RELKIND_PARTITIONED_TABLE {
+            continue;
         }
+        // SAFETY: the relation is locked.
+        let relation = unsafe { PgRelation::open(oid) };
+        // SAFETY: an open relation has a description of its columns.
+        let columns = unsafe { (*relation.rd_att).natts } as pg_sys::AttrNumber;
+        let dividing = (1..=columns).filter(|&number| divides(&relation, number));
+        names.extend(dividing.filter_map(|number| column_name(oid, number)));
     }
     names
 }
@@ -93,80 +89,86 @@ struct Partitioned {
 pub fn plain_partition_key(table: pg_sys::Oid) -> Option<Vec<CString>> {
     type Row = cache::Row<Partitioned>;
     let read = |row: &Row| {
-        let column = |number| row.column(number);
-        // SAFETY: a vector type has the layout of an array of its elements.
-        let (columns, classes, collations) = unsafe {
-            (
-                Array::<i16>::from_datum(column(PARTITION_COLUMNS)?, false)?,
-                Array::<pg_sys::Oid>::from_datum(column(PARTITION_CLASSES)?, false)?,
-                Array::<pg_sys::Oid>::from_datum(column(PARTITION_COLLATIONS)?, false)?,
-            )
-        };
+        // SAFETY: these columns are vectors of elements of these types.
+        let columns = unsafe { vector::<i16>(row, PARTITION_COLUMNS) }?;
+        // SAFETY: as above.
+        let classes = unsafe { vector::<pg_sys::Oid>(row, PARTITION_CLASSES) }?;
+        // SAFETY: as above.
+        let collations = unsafe { vector::<pg_sys::Oid>(row, PARTITION_COLLATIONS) }?;
         let method = match row.strategy {
             b'h' => pg_sys::HASH_AM_OID,
             _ => pg_sys::BTREE_AM_OID,
         };
-        let mut names = Vec::new();
-        for ((number, class), collation) in
-            columns.iter().zip(classes.iter()).zip(collations.iter())
-        {
-            let (number, class, collation) = (number?, class?, collation?);
-            // SAFETY: catalogue look-ups in a transaction.
-            unsafe {
-                let (mut declared, mut modifier, mut own) = Default::default();
-                if number <= 0 {
-                    return None;
-                }
-                pg_sys::get_atttypetypmodcoll(
-                    table,
-                    number,
-                    &mut declared,
-                    &mut modifier,
-                    &mut own,
-                );
-                let base = pg_sys::getBaseType(declared);
-                let is_usual = collation == own
-                    && (collation == pg_sys::InvalidOid
-                        || pg_sys::get_collation_isdeterministic(collation))
-                    && pg_sys::GetDefaultOpClass(base, method) == class;
-                let name = pg_sys::get_attname(table, number, true);
-                if !is_usual || name.is_null() {
-                    return None;
-                }
-                names.push(CStr::from_ptr(name).to_owned());
-            }
-        }
-        Some(names)
+        let columns = columns.into_iter().zip(classes).zip(collations);
+        let names = columns.map(|((number, class), collation)| {
+            let is_usual = number > 0
+                && is_deterministic(table, number, collation)
+                && default_class(table, number, method) == class;
+            column_name(table, number).filter(|_| is_usual)
+        });
+        names.collect()
     };
     // SAFETY: the cache has one key, an OID, and `Partitioned` has its catalogue's first columns.
     unsafe { cache::row(pg_sys::SysCacheIdentifier::PARTRELID, table, read).flatten() }
 }
 
-/// Whether a column is part of the partition key of this partitioned table itself.
+/// A column of a catalogue's row that is a vector. `None` if it is NULL.
 ///
 /// # Safety
-/// `relation` is open.
-unsafe fn divides(relation: pg_sys::Relation, column: pg_sys::AttrNumber) -> bool {
-    let mut in_expression = false;
-    // SAFETY: the relation is open. A set of columns counts from the least system column number.
-    unsafe {
-        let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-        let set = pg_sys::bms_make_singleton(bit);
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            has_partition_attrs(relation, set, &mut in_expression)
-        })
-    }
+/// The column is a vector of elements of type `T`.
+unsafe fn vector<T>(row: &cache::Row<Partitioned>, column: u32) -> Option<Vec<T>>
+where
+    T: for<'a> UnboxDatum<As<'a> = T>,
+{
+    // SAFETY: a vector type has the layout of an array of its elements.
+    let array = unsafe { Array::<T>::from_datum(row.column(column)?, false)? };
+    array.iter().collect()
+}
+
+/// The type of a table's column, and the column's collation.
+fn declared(table: pg_sys::Oid, column: i16) -> (pg_sys::Oid, pg_sys::Oid) {
+    let (mut of, mut modifier, mut own) = Default::default();
+    // SAFETY: a catalogue look-up in a transaction.
+    unsafe { pg_sys::get_atttypetypmodcoll(table, column, &mut of, &mut modifier, &mut own) };
+    (of, own)
+}
+
+/// Whether a collation is a column's own, and deterministic.
+fn is_deterministic(table: pg_sys::Oid, column: i16, collation: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up in a transaction.
+    let has_bytes = || unsafe { pg_sys::get_collation_isdeterministic(collation) };
+    let (_, own) = declared(table, column);
+    collation == own && (collation == pg_sys::InvalidOid || has_bytes())
+}
+
+/// The default operator class of a column's type for an access method.
+fn default_class(table: pg_sys::Oid, column: i16, method: pg_sys::Oid) -> pg_sys::Oid {
+    let (of, _) = declared(table, column);
+    // SAFETY: catalogue look-ups in a transaction.
+    unsafe { pg_sys::GetDefaultOpClass(pg_sys::getBaseType(of), method) }
+}
+
+/// Whether a column is part of the partition key of this partitioned table itself.
+fn divides(relation: &PgRelation, column: pg_sys::AttrNumber) -> bool {
+    // A set of columns counts from the least system column number.
+    let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+    // SAFETY: allocates a set of one number, which is not negative.
+    let set = unsafe { pg_sys::bms_make_singleton(bit) };
+    let (relation, mut in_expression) = (relation.as_ptr(), false);
+    // SAFETY: the relation is open.
+    let find = || unsafe { has_partition_attrs(relation, set, &mut in_expression) };
+    // SAFETY: the look-up keeps no Rust value.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(find) }
 }
 
 /// The direct parents of the table. A partition that is being detached still counts as a child.
 pub fn parents(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();
+    let index = Some(pg_sys::Oid::from(INHERITS_BY_CHILD));
+    let (inherits, is_child) = (pg_sys::Oid::from(INHERITS), [oid_is(CHILD, table)]);
     // SAFETY: the key is the catalogue's column, and the index is by child and then by sequence
     // number.
-    let mut scan = unsafe {
-        let index = Some(pg_sys::Oid::from(INHERITS_BY_CHILD));
-        Scan::of_catalogue(pg_sys::Oid::from(INHERITS), index, [oid_is(CHILD, table)])
-    };
+    let mut scan = unsafe { Scan::of_catalogue(inherits, index, is_child) };
     while let Some(tuple) = scan.next() {
         parents.extend(scan.oid(tuple, PARENT));
     }
@@ -176,6 +178,5 @@ pub fn parents(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// Whether an index is a partitioned index, which has no pages of its own.
 pub fn is_partitioned(index: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up in a transaction.
-    unsafe { pg_sys::get_rel_relkind(index) as u8 == pg_sys::RELKIND_PARTITIONED_INDEX }
+    kind(index) == pg_sys::RELKIND_PARTITIONED_INDEX
 }

@@ -49,9 +49,9 @@ impl Extension {
     pub fn functions(self, name: &CStr) -> Vec<Function> {
         let named = [pg_sys::Datum::from(name.as_ptr())];
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
+        let oid = |form: &pg_sys::FormData_pg_proc| form.oid;
         // SAFETY: the cache's first key is the name, and its catalogue is pg_proc.
-        let found =
-            unsafe { cache::rows(cache, &named, |form: &pg_sys::FormData_pg_proc| form.oid) };
+        let found = unsafe { cache::rows(cache, &named, oid) };
         found.into_iter().filter_map(|oid| self.function(oid)).collect()
     }
 
@@ -60,8 +60,7 @@ impl Extension {
         if !self.has(pg_sys::ProcedureRelationId, oid) {
             return None;
         }
-        // SAFETY: the cache has one key, an OID, and its catalogue is pg_proc.
-        unsafe { cache::row(pg_sys::SysCacheIdentifier::PROCOID, oid, c_function) }?
+        cache::by_oid(oid, c_function)?
     }
 
     /// The boolean operator with these operand types, if it and its function belong to the
@@ -84,13 +83,10 @@ impl Extension {
     ) -> Option<pg_sys::Oid> {
         let keys = [name.as_ptr().into(), left.into(), right.into()];
         let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
+        let read = |form: &pg_sys::FormData_pg_operator| (form.oid, form.oprcode);
         // SAFETY: the cache's first keys are name and operand types, and its catalogue is
         // pg_operator.
-        let found = unsafe {
-            cache::rows(cache, &keys, |form: &pg_sys::FormData_pg_operator| {
-                (form.oid, form.oprcode)
-            })
-        };
+        let found = unsafe { cache::rows(cache, &keys, read) };
         let (operator, _) = found.into_iter().find(|&(operator, function)| {
             self.has(pg_sys::OperatorRelationId, operator)
                 && self
@@ -114,11 +110,10 @@ fn c_function(row: &Row<pg_sys::FormData_pg_proc>) -> Option<Function> {
         return None;
     }
     let source = row.column(pg_sys::Anum_pg_proc_prosrc)?;
-    // SAFETY: prosrc is a text, which text_to_cstring copies; proargtypes has `pronargs` elements.
-    let (symbol, arguments) = unsafe {
-        let symbol = CStr::from_ptr(pg_sys::text_to_cstring(source.cast_mut_ptr()));
-        let arguments = row.proargtypes.values.as_slice(row.pronargs.max(0) as usize);
-        (symbol.to_bytes().to_vec(), arguments.to_vec())
-    };
+    // SAFETY: prosrc is a text, which text_to_cstring copies.
+    let symbol = unsafe { CStr::from_ptr(pg_sys::text_to_cstring(source.cast_mut_ptr())) };
+    // SAFETY: proargtypes has `pronargs` elements.
+    let arguments = unsafe { row.proargtypes.values.as_slice(row.pronargs.max(0) as usize) };
+    let (symbol, arguments) = (symbol.to_bytes().to_vec(), arguments.to_vec());
     Some(Function { oid: row.oid, symbol, arguments, result: row.prorettype })
 }

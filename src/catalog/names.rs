@@ -1,46 +1,54 @@
-//! Names of relations, and identifiers quoted for SQL.
+//! Names of relations and columns, and identifiers quoted for SQL.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char};
 
 use pgrx::pg_sys;
 
 use crate::error::shown;
 
+/// A copy of a name that PostgreSQL returned. `None` for null.
+///
+/// # Safety
+/// The name is null, or ends with NUL.
+unsafe fn copied(name: *const c_char) -> Option<CString> {
+    // SAFETY: the name is not null, so it ends with NUL.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned())
+}
+
+/// The name of a relation in the server's encoding. `None` if the relation does not exist.
+pub fn server_name(oid: pg_sys::Oid) -> Option<CString> {
+    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
+    unsafe { copied(pg_sys::get_rel_name(oid)) }
+}
+
+/// The name of a column in the server's encoding. `None` if there is no such column.
+pub fn column_name(table: pg_sys::Oid, number: pg_sys::AttrNumber) -> Option<CString> {
+    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
+    unsafe { copied(pg_sys::get_attname(table, number, true)) }
+}
+
 /// The name of a relation, or its OID if the relation does not exist.
 pub fn relation_name(oid: pg_sys::Oid) -> String {
-    // SAFETY: a catalogue look-up in a transaction; the name is a C string or null.
-    let name = unsafe {
-        let name = pg_sys::get_rel_name(oid);
-        (!name.is_null()).then(|| shown(CStr::from_ptr(name)).into_owned())
-    };
+    let name = server_name(oid).map(|name| shown(&name).into_owned());
     name.unwrap_or_else(|| oid.to_u32().to_string())
 }
 
 /// The schema-qualified name of a relation, quoted if necessary. `None` if the relation does not
 /// exist.
 pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
-    // SAFETY: catalogue look-ups in a transaction; names are C strings or null.
-    unsafe {
-        let name = pg_sys::get_rel_name(oid);
-        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
-        if name.is_null() || schema.is_null() {
-            return None;
-        }
-        let name = pg_sys::quote_qualified_identifier(schema, name);
-        Some(shown(CStr::from_ptr(name)).into_owned())
-    }
+    let name = server_name(oid)?;
+    // SAFETY: catalogue look-ups in a transaction; the name is a C string or null.
+    let schema = unsafe { copied(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid))) }?;
+    let (schema, name) = (schema.as_ptr(), name.as_ptr());
+    // SAFETY: both are C strings, and so is the result.
+    let name = unsafe { CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name)) };
+    Some(shown(name).into_owned())
 }
 
 /// The unqualified name of a table, quoted if necessary.
 pub fn table_name(table: pg_sys::Oid) -> String {
-    // SAFETY: a catalogue look-up in a transaction; the name is a palloc'd C string or null.
-    unsafe {
-        let name = pg_sys::get_rel_name(table);
-        if name.is_null() {
-            return format!("with OID {}", table.to_u32());
-        }
-        quoted(CStr::from_ptr(name))
-    }
+    let name = server_name(table).map(|name| quoted(&name));
+    name.unwrap_or_else(|| format!("with OID {}", table.to_u32()))
 }
 
 /// An identifier, quoted if necessary.

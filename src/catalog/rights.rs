@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::cache;
-use super::names::relation_name;
+use super::names::{quoted, relation_name};
 use crate::compat;
 use crate::error::{raise, shown, with_hint};
 
@@ -26,26 +26,30 @@ pub fn may_execute(function: pg_sys::Oid) -> bool {
 /// Whether every role may execute a function because it has the default privileges (its ACL is
 /// NULL).
 pub fn all_may_execute(function: pg_sys::Oid) -> bool {
-    let cache = pg_sys::SysCacheIdentifier::PROCOID;
-    // SAFETY: the cache has one key, an OID, and its catalogue is pg_proc.
-    let own_rights = unsafe {
-        cache::row(cache, function, |row: &cache::Row<pg_sys::FormData_pg_proc>| {
-            row.column(pg_sys::Anum_pg_proc_proacl).is_some()
-        })
-    };
+    let own_rights = cache::by_oid(function, |row: &cache::Row<pg_sys::FormData_pg_proc>| {
+        row.column(pg_sys::Anum_pg_proc_proacl).is_some()
+    });
     own_rights == Some(false)
+}
+
+/// The outcome of a check of a role's privilege on a relation.
+fn checked(
+    relation: pg_sys::Oid,
+    role: pg_sys::Oid,
+    right: pg_sys::AclMode,
+) -> pg_sys::AclResult::Type {
+    // SAFETY: a catalogue look-up in a transaction.
+    unsafe { pg_sys::pg_class_aclcheck(relation, role, right) }
 }
 
 /// Whether a role has SELECT on a table, or on `column` if one is given.
 pub fn may_read(table: pg_sys::Oid, column: Option<pg_sys::AttrNumber>, role: pg_sys::Oid) -> bool {
     let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
-    // SAFETY: catalogue look-ups in a transaction.
-    unsafe {
-        pg_sys::pg_class_aclcheck(table, role, select) == ALLOWED
-            || column.is_some_and(|column| {
-                pg_sys::pg_attribute_aclcheck(table, column, role, select) == ALLOWED
-            })
-    }
+    let of_column = |column| {
+        // SAFETY: a catalogue look-up in a transaction.
+        unsafe { pg_sys::pg_attribute_aclcheck(table, column, role, select) == ALLOWED }
+    };
+    checked(table, role, select) == ALLOWED || column.is_some_and(of_column)
 }
 
 /// Whether a role has SELECT and UPDATE on a table.
@@ -64,34 +68,30 @@ pub fn has_rights_of(role: pg_sys::Oid, other: pg_sys::Oid) -> bool {
 
 /// The owner of a relation, if it exists.
 pub fn owner(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    let owner = |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner;
-    // SAFETY: the cache has one key, an OID, and its catalogue is pg_class.
-    unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, relation, owner) }
+    cache::by_oid(relation, |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner)
 }
 
 /// A role that has TRIGGER on a table without having its owner's privileges, if there is one.
 pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<Grantee> {
     let trigger = pg_sys::ACL_TRIGGER as pg_sys::AclMode;
-    let cache = pg_sys::SysCacheIdentifier::RELOID;
-    // SAFETY: catalogue look-ups in a transaction. aclmembers returns a palloc'd array of that
-    // length.
-    unsafe {
-        let granted = cache::row(cache, table, |row: &cache::Row<pg_sys::FormData_pg_class>| {
-            let rights = row.column(pg_sys::Anum_pg_class_relacl)?;
-            let rights = pg_sys::pg_detoast_datum(rights.cast_mut_ptr());
-            let mut roles = std::ptr::null_mut();
-            let count = pg_sys::aclmembers(rights.cast(), &mut roles);
-            let count = usize::try_from(count).unwrap_or(0);
-            Some(if count > 0 { std::slice::from_raw_parts(roles, count).to_vec() } else { vec![] })
-        });
-        // If the ACL is NULL, only the owner has privileges. aclmembers does not return PUBLIC.
-        let roles = granted.flatten()?.into_iter().map(Grantee::Role);
-        std::iter::once(Grantee::Public).chain(roles).find(|grantee| {
-            let role = grantee.oid();
-            pg_sys::pg_class_aclcheck(table, role, trigger) == ALLOWED
-                && !has_rights_of(role, owner)
-        })
-    }
+    let granted = cache::by_oid(table, |row: &cache::Row<pg_sys::FormData_pg_class>| {
+        let rights = row.column(pg_sys::Anum_pg_class_relacl)?;
+        let mut roles = std::ptr::null_mut();
+        // SAFETY: the column is an array of privileges.
+        let rights = unsafe { pg_sys::pg_detoast_datum(rights.cast_mut_ptr()) };
+        // SAFETY: the array was detoasted.
+        let count = unsafe { pg_sys::aclmembers(rights.cast(), &mut roles) };
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: aclmembers made a palloc'd array of that length, unless there are no members.
+        let roles = (count > 0).then(|| unsafe { std::slice::from_raw_parts(roles, count) });
+        Some(roles.unwrap_or_default().to_vec())
+    });
+    // If the ACL is NULL, only the owner has privileges. aclmembers does not return PUBLIC.
+    let roles = granted.flatten()?.into_iter().map(Grantee::Role);
+    std::iter::once(Grantee::Public).chain(roles).find(|grantee| {
+        let role = grantee.oid();
+        checked(table, role, trigger) == ALLOWED && !has_rights_of(role, owner)
+    })
 }
 
 /// A grantee of privileges.
@@ -113,10 +113,7 @@ impl Grantee {
     pub fn name(self) -> String {
         let Grantee::Role(role) = self else { return "PUBLIC".to_owned() };
         // SAFETY: a catalogue look-up in a transaction; the name is a palloc'd C string.
-        unsafe {
-            let name = pg_sys::GetUserNameFromId(role, false);
-            shown(CStr::from_ptr(pg_sys::quote_identifier(name))).into_owned()
-        }
+        quoted(unsafe { CStr::from_ptr(pg_sys::GetUserNameFromId(role, false)) })
     }
 }
 
@@ -168,12 +165,12 @@ fn check(
     otherwise: impl FnOnce((pg_sys::Oid, pg_sys::AclMode)) -> bool,
 ) {
     let right = right as pg_sys::AclMode;
-    // SAFETY: catalogue look-ups in a transaction; `name` ends with NUL.
-    unsafe {
-        let role = pg_sys::GetUserId();
-        let found = pg_sys::pg_class_aclcheck(table, role, right);
-        if found != ALLOWED && !otherwise((role, right)) {
-            pg_sys::aclcheck_error(found, pg_sys::ObjectType::OBJECT_TABLE, name.as_ptr());
-        }
+    // SAFETY: reads this backend's current user.
+    let role = unsafe { pg_sys::GetUserId() };
+    let found = checked(table, role, right);
+    if found != ALLOWED && !otherwise((role, right)) {
+        let kind = pg_sys::ObjectType::OBJECT_TABLE;
+        // SAFETY: raises an ERROR; `name` ends with NUL.
+        unsafe { pg_sys::aclcheck_error(found, kind, name.as_ptr()) };
     }
 }

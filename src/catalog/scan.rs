@@ -26,10 +26,9 @@ pub fn text_is(column: i32, text: pg_sys::Datum) -> pg_sys::ScanKeyData {
 fn equals(column: i32, function: u32, value: pg_sys::Datum) -> pg_sys::ScanKeyData {
     let mut key = pg_sys::ScanKeyData::default();
     let strategy = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
+    let function = pg_sys::Oid::from(function);
     // SAFETY: ScanKeyInit fills in the key.
-    unsafe {
-        pg_sys::ScanKeyInit(&mut key, column as _, strategy, pg_sys::Oid::from(function), value);
-    }
+    unsafe { pg_sys::ScanKeyInit(&mut key, column as _, strategy, function, value) };
     key
 }
 
@@ -44,19 +43,25 @@ impl Scan {
         index: Option<pg_sys::Oid>,
         mut keys: [pg_sys::ScanKeyData; N],
     ) -> Self {
-        // SAFETY: the keys fit the catalogue and the index; systable_beginscan copies them.
-        unsafe {
-            let relation = pg_sys::table_open(catalogue, SHARED);
-            let scan = pg_sys::systable_beginscan(
-                relation,
-                index.unwrap_or(pg_sys::InvalidOid),
-                index.is_some(),
-                std::ptr::null_mut(),
-                N as i32,
-                keys.as_mut_ptr(),
-            );
-            Scan { relation, scan, snapshot: None }
-        }
+        // SAFETY: the keys fit the catalogue and the index.
+        unsafe { Self::begin(pg_sys::table_open(catalogue, SHARED), index, None, &mut keys) }
+    }
+
+    /// # Safety
+    /// The relation is open, and the snapshot registered, until the scan ends. Keys and index are
+    /// as for [`Scan::of_catalogue`].
+    unsafe fn begin(
+        relation: pg_sys::Relation,
+        index: Option<pg_sys::Oid>,
+        snapshot: Option<pg_sys::Snapshot>,
+        keys: &mut [pg_sys::ScanKeyData],
+    ) -> Self {
+        let (by, has_index) = (index.unwrap_or(pg_sys::InvalidOid), index.is_some());
+        let (count, keys) = (keys.len() as i32, keys.as_mut_ptr());
+        let at = snapshot.unwrap_or(std::ptr::null_mut());
+        // SAFETY: the keys fit the relation and the index; systable_beginscan copies them.
+        let scan = unsafe { pg_sys::systable_beginscan(relation, by, has_index, at, count, keys) };
+        Scan { relation, scan, snapshot }
     }
 
     /// Begins a scan of a table as the current statement sees it. The lock is held until the
@@ -65,27 +70,17 @@ impl Scan {
     /// # Safety
     /// The key's column belongs to the table and has the compared type. A transaction is in
     /// progress.
-    pub unsafe fn of_table(table: pg_sys::Oid, key: Option<pg_sys::ScanKeyData>) -> Self {
-        // SAFETY: the key fits the table; systable_beginscan copies it.
-        unsafe {
-            let relation = pg_sys::table_open(table, SHARED);
-            let snapshot = pg_sys::RegisterSnapshot(if pg_sys::ActiveSnapshotSet() {
-                pg_sys::GetActiveSnapshot()
-            } else {
-                pg_sys::GetTransactionSnapshot()
-            });
-            let count = i32::from(key.is_some());
-            let mut key = key.unwrap_or_default();
-            let scan = pg_sys::systable_beginscan(
-                relation,
-                pg_sys::InvalidOid,
-                false,
-                snapshot,
-                count,
-                &mut key,
-            );
-            Scan { relation, scan, snapshot: Some(snapshot) }
-        }
+    pub unsafe fn of_table(table: pg_sys::Oid, mut key: Option<pg_sys::ScanKeyData>) -> Self {
+        // SAFETY: a transaction is in progress, as the caller guarantees.
+        let relation = unsafe { pg_sys::table_open(table, SHARED) };
+        // SAFETY: the active snapshot is one if it is set.
+        let active = unsafe { pg_sys::ActiveSnapshotSet().then(|| pg_sys::GetActiveSnapshot()) };
+        // SAFETY: a transaction is in progress.
+        let current = active.unwrap_or_else(|| unsafe { pg_sys::GetTransactionSnapshot() });
+        // SAFETY: the snapshot is valid.
+        let snapshot = unsafe { pg_sys::RegisterSnapshot(current) };
+        // SAFETY: the key fits the table, which is open.
+        unsafe { Self::begin(relation, None, Some(snapshot), key.as_mut_slice()) }
     }
 
     /// The next row. It is valid until the next call or the end of the scan.
@@ -98,9 +93,10 @@ impl Scan {
     /// A column of the scan's current row; `None` for NULL.
     pub fn column(&self, tuple: pg_sys::HeapTuple, number: i32) -> Option<pg_sys::Datum> {
         let mut is_null = true;
+        // SAFETY: the relation is open.
+        let columns = unsafe { (*self.relation).rd_att };
         // SAFETY: the tuple belongs to the scan's relation.
-        let value =
-            unsafe { pg_sys::heap_getattr(tuple, number, (*self.relation).rd_att, &mut is_null) };
+        let value = unsafe { pg_sys::heap_getattr(tuple, number, columns, &mut is_null) };
         (!is_null).then_some(value)
     }
 
@@ -111,14 +107,15 @@ impl Scan {
 
     /// Ends the scan. The lock is released if the scan is of a catalogue.
     pub fn end(self) {
-        // SAFETY: relation, scan and snapshot are open, and are released in reverse order.
-        unsafe {
-            pg_sys::systable_endscan(self.scan);
-            let Some(snapshot) = self.snapshot else {
-                return pg_sys::table_close(self.relation, SHARED);
-            };
-            pg_sys::UnregisterSnapshot(snapshot);
-            pg_sys::table_close(self.relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+        // SAFETY: the scan was begun with the relation and the snapshot, and ends before them.
+        unsafe { pg_sys::systable_endscan(self.scan) };
+        let mut lock = SHARED;
+        if let Some(snapshot) = self.snapshot {
+            // SAFETY: registered for the scan, which has ended.
+            unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+            lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         }
+        // SAFETY: opened for the scan, which has ended.
+        unsafe { pg_sys::table_close(self.relation, lock) };
     }
 }

@@ -13,15 +13,9 @@ pub struct Schema(pg_sys::Oid);
 impl Schema {
     /// The schema of the called function.
     pub fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: PostgreSQL passes a valid call, in a transaction.
-        unsafe {
-            let flinfo = (*fcinfo).flinfo;
-            Schema(if flinfo.is_null() {
-                pg_sys::InvalidOid
-            } else {
-                pg_sys::get_func_namespace((*flinfo).fn_oid)
-            })
-        }
+        // SAFETY: PostgreSQL passes a valid call.
+        let called = unsafe { (*fcinfo).flinfo.as_ref() };
+        called.map_or(Schema(pg_sys::InvalidOid), |called| Self::of_function(called.fn_oid))
     }
 
     /// The schema of a function.
@@ -33,10 +27,9 @@ impl Schema {
     /// The type with that name in this schema.
     pub fn type_named(self, name: &CStr) -> Option<pg_sys::Oid> {
         let keys = [pg_sys::Datum::from(name.as_ptr()), pg_sys::Datum::from(self.0)];
+        let types = pg_sys::SysCacheIdentifier::TYPENAMENSP;
         // SAFETY: the cache's keys are name and schema, and its catalogue is pg_type.
-        unsafe {
-            cache::oid(pg_sys::SysCacheIdentifier::TYPENAMENSP, pg_sys::Anum_pg_type_oid, &keys)
-        }
+        unsafe { cache::oid(types, pg_sys::Anum_pg_type_oid, &keys) }
     }
 
     /// The table with that name in this schema.
