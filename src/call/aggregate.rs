@@ -18,6 +18,21 @@ pub unsafe trait AggregateState: Sized {
         state.unwrap().map(|datum| unsafe { &mut *datum.cast_mut_ptr::<Self>() })
     }
 
+    /// The state, kept for as long as the aggregate lives. Its memory context frees it without
+    /// dropping it.
+    fn kept<'a>(self, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Self {
+        // What palloc aligns to (MAXALIGN).
+        const { assert!(align_of::<Self>() <= 8) };
+        let context = aggregate_context(fcinfo);
+        // SAFETY: the context exists; palloc raises an ERROR if there is no memory.
+        let state = unsafe { pg_sys::MemoryContextAlloc(context, size_of::<Self>()) }.cast();
+        // SAFETY: the allocation has room for the state, and lives as long as the aggregate.
+        unsafe {
+            std::ptr::write(state, self);
+            &mut *state
+        }
+    }
+
     /// The state, as the result that PostgreSQL passes to the next call.
     fn returned(state: Option<&mut Self>) -> Internal {
         Internal::from(state.map(|state| pg_sys::Datum::from(std::ptr::from_mut(state))))

@@ -57,18 +57,14 @@ impl State {
     /// An empty state, allocated for as long as the aggregate lives.
     fn new<'a>(shape: Shape, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
         let context = aggregate_context(fcinfo);
-        // SAFETY: both allocations are written before they are read, and live as long as the
-        // context.
-        unsafe {
-            let bits: *mut u8 = pg_sys::MemoryContextAlloc(context, shape.bytes()).cast();
-            for start in (0..shape.bytes()).step_by(STRETCH) {
-                pgrx::check_for_interrupts!();
-                bits.add(start).write_bytes(0, STRETCH.min(shape.bytes() - start));
-            }
-            let state: *mut State = pg_sys::MemoryContextAlloc(context, size_of::<State>()).cast();
-            state.write(State { shape, count: 0, bits });
-            &mut *state
+        // SAFETY: the context exists; palloc raises an ERROR if there is no memory.
+        let bits: *mut u8 = unsafe { pg_sys::MemoryContextAlloc(context, shape.bytes()) }.cast();
+        for start in (0..shape.bytes()).step_by(STRETCH) {
+            pgrx::check_for_interrupts!();
+            // SAFETY: within the allocation.
+            unsafe { bits.add(start).write_bytes(0, STRETCH.min(shape.bytes() - start)) };
         }
+        State { shape, count: 0, bits }.kept(fcinfo)
     }
 
     fn bits_mut(&mut self) -> BitsMut<'_> {

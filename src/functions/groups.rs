@@ -27,12 +27,10 @@ pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finf
 pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL passes the call; everything with a destructor lives inside the guard.
-    unsafe {
-        pg_sys::submodules::panic::pgrx_extern_c_guard(|| {
-            pg_sys::Datum::from(statement::run(fcinfo).expose_provenance())
-        })
-    }
+    // SAFETY: PostgreSQL passes the call.
+    let run = || unsafe { pg_sys::Datum::from(statement::run(fcinfo).expose_provenance()) };
+    // SAFETY: everything with a destructor lives inside the guard.
+    unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(run) }
 }
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]

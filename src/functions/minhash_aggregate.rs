@@ -35,16 +35,10 @@ impl State {
     fn of<'a>(signature: &Signature, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
         let context = aggregate_context(fcinfo);
         let (origin, components) = signature.kind();
-        // SAFETY: both allocations are written before they are read, and live as long as the
-        // context.
-        let state = unsafe {
-            let bytes = components * size_of::<u32>();
-            let least: *mut u32 = pg_sys::MemoryContextAlloc(context, bytes).cast();
-            least.write_bytes(0, components);
-            let state: *mut State = pg_sys::MemoryContextAlloc(context, size_of::<State>()).cast();
-            state.write(State { origin, components, least });
-            &mut *state
-        };
+        let bytes = components * size_of::<u32>();
+        // SAFETY: the context exists, and zeros are values.
+        let least = unsafe { pg_sys::MemoryContextAllocZero(context, bytes) }.cast();
+        let state = State { origin, components, least }.kept(fcinfo);
         Union::of_nothing(state.least_mut()).add(&signature.components);
         state
     }

@@ -4,6 +4,9 @@
 //! other than the defaults, an index scan therefore finds other signatures than `&&` does in a
 //! sequential scan.
 
+use std::ffi::CStr;
+use std::mem::offset_of;
+
 use pgrx::datum::Internal;
 use pgrx::{pg_extern, pg_sys};
 use simhash_core::sketches::bands::{Banding, DEFAULT_ROWS};
@@ -12,6 +15,7 @@ use simhash_core::sketches::minhash::MAX_COMPONENTS;
 use super::minhash::checked_keys;
 use crate::call::pointer;
 use crate::types::minhash::Signature;
+use crate::types::varlena::palloc_parts;
 
 /// The options of the operator class, as PostgreSQL stores them.
 #[repr(C)]
@@ -28,46 +32,31 @@ fn minhash_gin_options(options: Internal) {
     if options.is_null() {
         return;
     }
-    let most = MAX_COMPONENTS as i32;
-    // SAFETY: PostgreSQL passes a local_relopts to fill in. The offsets are those of the integers
-    // in Options.
-    unsafe {
-        pg_sys::init_local_reloptions(options, size_of::<Options>());
-        pg_sys::add_local_int_reloption(
-            options,
-            c"bands".as_ptr(),
-            c"number of bands; 0: as many as a signature allows".as_ptr(),
-            0,
-            0,
-            most,
-            std::mem::offset_of!(Options, bands) as i32,
-        );
-        pg_sys::add_local_int_reloption(
-            options,
-            c"rows".as_ptr(),
-            c"components of a band".as_ptr(),
-            DEFAULT_ROWS as i32,
-            1,
-            most,
-            std::mem::offset_of!(Options, rows) as i32,
-        );
-    }
+    // SAFETY: PostgreSQL passes a local_relopts to fill in.
+    unsafe { pg_sys::init_local_reloptions(options, size_of::<Options>()) };
+    let add = |name: &CStr, about: &CStr, default: usize, least: i32, offset: usize| {
+        let (name, about, most) = (name.as_ptr(), about.as_ptr(), MAX_COMPONENTS as i32);
+        let (default, at) = (default as i32, offset as i32);
+        // SAFETY: PostgreSQL copies the texts, and the offset is that of an integer in Options.
+        unsafe {
+            pg_sys::add_local_int_reloption(options, name, about, default, least, most, at);
+        }
+    };
+    let about_bands = c"number of bands; 0: as many as a signature allows";
+    add(c"bands", about_bands, 0, 0, offset_of!(Options, bands));
+    add(c"rows", c"components of a band", DEFAULT_ROWS, 1, offset_of!(Options, rows));
 }
 
 /// The banding that the calling index applies to signatures of `components` components.
 fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding {
-    // SAFETY: PostgreSQL passes a valid call. minhash_gin_options defined its options, if it has
-    // any.
-    let (bands, rows) = unsafe {
-        let flinfo = (*fcinfo).flinfo;
-        if pg_sys::has_fn_opclass_options(flinfo) {
-            let options: *const Options = pg_sys::get_fn_opclass_options(flinfo).cast();
-            ((*options).bands, (*options).rows)
-        } else {
-            (0, DEFAULT_ROWS as i32)
-        }
-    };
-    match (bands, rows as usize) {
+    // SAFETY: PostgreSQL passes a valid call.
+    let flinfo = unsafe { (*fcinfo).flinfo };
+    // SAFETY: the call's function is valid.
+    let has_options = unsafe { pg_sys::has_fn_opclass_options(flinfo) };
+    // SAFETY: the options are those that minhash_gin_options defined.
+    let options = has_options.then(|| unsafe { &*pg_sys::get_fn_opclass_options(flinfo).cast() });
+    let options = options.map(|&Options { bands, rows, .. }| (bands, rows as usize));
+    match options.unwrap_or((0, DEFAULT_ROWS)) {
         (0, DEFAULT_ROWS) => Banding::default_for(components),
         (0, rows) if rows <= components => Banding::of_rows(components, rows),
         (bands, rows) => Banding { bands: bands.max(1) as usize, rows },
@@ -77,18 +66,11 @@ fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding
 /// The keys of `signature`, palloc'd, with their number in `*count`.
 fn gin_keys(signature: &Signature, count: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
     let keys = checked_keys(signature, index_banding(fcinfo, signature.components.len()));
-    let count: *mut i32 = pointer(count);
-    // SAFETY: `count` is GIN's output argument. palloc returns as many bytes as asked for, or
-    // raises an ERROR.
-    unsafe {
-        *count = keys.len() as i32;
-        let entries =
-            pg_sys::palloc(keys.len().max(1) * size_of::<pg_sys::Datum>()) as *mut pg_sys::Datum;
-        for (i, &key) in keys.iter().enumerate() {
-            *entries.add(i) = pg_sys::Datum::from(key);
-        }
-        Internal::from(Some(pg_sys::Datum::from(entries)))
-    }
+    // SAFETY: `count` is GIN's output argument.
+    unsafe { pointer::<i32>(count).write(keys.len() as i32) };
+    let datum = |&key| pg_sys::Datum::from(key).value().to_ne_bytes();
+    let entries: Vec<u8> = keys.iter().flat_map(datum).collect();
+    Internal::from(Some(palloc_parts(&[&entries])))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -119,40 +101,35 @@ fn minhash_gin_extract_query(
 /// this only for rows that have a key of the query, and one shared key is enough.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn minhash_gin_consistent(fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    // SAFETY: argument 5 is GIN's output `recheck`. Arguments 0 and 3 are the key states and their
-    // number, as `gin_any` requires.
-    unsafe {
-        let recheck = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 5).cast_mut_ptr::<bool>();
-        *recheck = false;
-        gin_any(fcinfo, pg_sys::GIN_TRUE as i8)
-    }
+    // SAFETY: GIN passes the arguments.
+    let recheck = unsafe { pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 5) };
+    // SAFETY: argument 5 is GIN's output `recheck`.
+    unsafe { recheck.cast_mut_ptr::<bool>().write(false) };
+    // SAFETY: arguments 0 and 3 are the key states and their number.
+    unsafe { gin_states(fcinfo) }.contains(&TRUE)
 }
+
+const TRUE: i8 = pg_sys::GIN_TRUE as i8;
+const MAYBE: i8 = pg_sys::GIN_MAYBE as i8;
 
 /// GIN passes (check, strategy, query, nkeys, extra_data, queryKeys, nullFlags).
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
-    // SAFETY: arguments 0 and 3 are the key states and their number, as `gin_any` requires.
-    unsafe {
-        if gin_any(fcinfo, pg_sys::GIN_TRUE as i8) {
-            pg_sys::GIN_TRUE as i8
-        } else if gin_any(fcinfo, pg_sys::GIN_MAYBE as i8) {
-            pg_sys::GIN_MAYBE as i8
-        } else {
-            pg_sys::GIN_FALSE as i8
-        }
-    }
+    // SAFETY: arguments 0 and 3 are the key states and their number.
+    let states = unsafe { gin_states(fcinfo) };
+    let strongest = [TRUE, MAYBE].into_iter().find(|state| states.contains(state));
+    strongest.unwrap_or(pg_sys::GIN_FALSE as i8)
 }
 
-/// Whether any of the query's keys is in the state `wanted`.
+/// The states of the query's keys.
 ///
 /// # Safety
-/// The call must be one of GIN's consistent functions: argument 0 has a byte for each of argument
-/// 3's keys.
-unsafe fn gin_any(fcinfo: pg_sys::FunctionCallInfo, wanted: i8) -> bool {
+/// The call must be one of GIN's consistent functions, and outlive the result: argument 0 has a byte
+/// for each of argument 3's keys.
+unsafe fn gin_states<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a [i8] {
+    // SAFETY: the call has these arguments.
+    let [states, count] = [0, 3].map(|n| unsafe { pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, n) });
+    let count = usize::try_from(count.value() as i32).unwrap_or(0);
     // SAFETY: argument 0 points to one byte for each of the keys that argument 3 counts.
-    unsafe {
-        let states = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 0).cast_mut_ptr::<i8>();
-        let count = pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 3).value() as i32;
-        std::slice::from_raw_parts(states, usize::try_from(count).unwrap_or(0)).contains(&wanted)
-    }
+    unsafe { std::slice::from_raw_parts(states.cast_mut_ptr(), count) }
 }

@@ -28,12 +28,11 @@ pub unsafe extern "C-unwind" fn simhash_dedup_wrapper(
 ) -> pg_sys::Datum {
     // SAFETY: PostgreSQL passes the call. Everything with a destructor lives inside the guard; a
     // verdict has none.
-    unsafe {
-        match pg_sys::submodules::panic::pgrx_extern_c_guard(|| judge(fcinfo)) {
-            Verdict::Row(row) => pg_sys::Datum::from(row),
-            Verdict::NoRow => pg_sys::Datum::null(),
-            Verdict::Violation(violation) => violation.raise(),
-        }
+    match unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(|| judge(fcinfo)) } {
+        Verdict::Row(row) => pg_sys::Datum::from(row),
+        Verdict::NoRow => pg_sys::Datum::null(),
+        // SAFETY: outside the guard, where nothing has a destructor.
+        Verdict::Violation(violation) => unsafe { violation.raise() },
     }
 }
 

@@ -32,6 +32,7 @@ impl AnyFp {
     ///
     /// # Safety
     /// `datum` is a fingerprint of this width and not NULL.
+    #[inline(always)]
     pub unsafe fn of(datum: pg_sys::Datum, width: Width) -> Self {
         // SAFETY: `datum` is a fingerprint of this width.
         unsafe {

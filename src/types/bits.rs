@@ -125,13 +125,10 @@ impl<'a> BitString<'a> {
     pub fn header(bits: u32, bytes: usize) -> [u8; BIT_HEADER] {
         let mut header = [0; BIT_HEADER];
         let size = (BIT_HEADER + bytes) as i32;
-        // SAFETY: `first` is a varlena, aligned to four; set_varsize_4b writes its four-byte
-        // header.
-        unsafe {
-            let mut first = std::mem::MaybeUninit::<pg_sys::varlena>::zeroed();
-            pgrx::varlena::set_varsize_4b(first.as_mut_ptr(), size);
-            header[..4].copy_from_slice(std::slice::from_raw_parts(first.as_ptr().cast(), 4));
-        }
+        let mut first = [0u32];
+        // SAFETY: `first` is aligned to four; set_varsize_4b writes a header of four bytes.
+        unsafe { pgrx::varlena::set_varsize_4b(first.as_mut_ptr().cast(), size) };
+        header[..4].copy_from_slice(&first[0].to_ne_bytes());
         header[4..].copy_from_slice(&bits.to_ne_bytes());
         header
     }

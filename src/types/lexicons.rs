@@ -35,10 +35,10 @@ impl Decode for Fingerprints {
 impl Decode for Balls {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
         let mut balls = Vec::new();
+        // SAFETY: an element is a hamming_ball64.
+        let push = |ball: Option<_>| balls.push(ball.map(|ball| unsafe { Ball64::decode(ball) }));
         // SAFETY: `datum` is a hamming_ball64[]; its elements have a fixed length of 16 bytes.
-        unsafe {
-            for_each_element(datum, |ball| balls.push(ball.map(|ball| Ball64::decode(ball))));
-        }
+        unsafe { for_each_element(datum, push) };
         Balls(balls)
     }
 }

@@ -36,22 +36,19 @@ impl Message {
 
     /// The next `count` bytes. A short message raises PostgreSQL's own protocol error.
     fn take<'a>(&self, count: usize) -> &'a [u8] {
-        // SAFETY: the buffer is PostgreSQL's StringInfo; pq_getmsgbytes checks that `count` bytes
-        // are left, and returns a pointer to them.
-        unsafe {
-            std::slice::from_raw_parts(pg_sys::pq_getmsgbytes(self.0, count as i32).cast(), count)
-        }
+        // SAFETY: the buffer is PostgreSQL's StringInfo.
+        let bytes = unsafe { pg_sys::pq_getmsgbytes(self.0, count as i32) };
+        // SAFETY: pq_getmsgbytes has checked that so many bytes are left.
+        unsafe { std::slice::from_raw_parts(bytes.cast(), count) }
     }
 
     /// The remaining bytes, a text in the client's encoding, converted to the server's.
     pub fn text<'a>(&self) -> &'a [u8] {
         let mut length = 0;
-        // SAFETY: the buffer is PostgreSQL's StringInfo; pq_getmsgtext returns a palloc'd text of
-        // that length.
-        unsafe {
-            let text = pg_sys::pq_getmsgtext(self.0, self.left(), &mut length);
-            std::slice::from_raw_parts(text.cast(), length as usize)
-        }
+        // SAFETY: the buffer is PostgreSQL's StringInfo.
+        let text = unsafe { pg_sys::pq_getmsgtext(self.0, self.left(), &mut length) };
+        // SAFETY: pq_getmsgtext returns a palloc'd text of that length.
+        unsafe { std::slice::from_raw_parts(text.cast(), length as usize) }
     }
 
     fn left(&self) -> i32 {

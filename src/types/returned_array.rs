@@ -34,10 +34,10 @@ impl ReturnedArray {
             }
         }
         let has_null = elements.len() < count * N;
-        // SAFETY: PostgreSQL passes a valid call, whose function exists in the catalogue.
-        let element = unsafe {
-            pg_sys::get_element_type(pg_sys::get_func_rettype((*(*fcinfo).flinfo).fn_oid))
-        };
+        // SAFETY: PostgreSQL passes a valid call.
+        let function = unsafe { (*(*fcinfo).flinfo).fn_oid };
+        // SAFETY: the function exists in the catalogue.
+        let element = unsafe { pg_sys::get_element_type(pg_sys::get_func_rettype(function)) };
         ReturnedArray(if count == 0 {
             empty(element)
         } else if has_null {
@@ -99,10 +99,9 @@ impl TextArray {
         let start = self.elements.len();
         self.elements.extend_from_slice(&[0; pg_sys::VARHDRSZ]);
         self.elements.extend_from_slice(bytes);
+        let header = self.elements[start..].as_mut_ptr().cast();
         // SAFETY: the vector has a four-byte header at `start`, which may be unaligned.
-        unsafe {
-            pgrx::varlena::set_varsize_4b(self.elements[start..].as_mut_ptr().cast(), size as i32);
-        }
+        unsafe { pgrx::varlena::set_varsize_4b(header, size as i32) };
         self.elements.resize(self.elements.len().next_multiple_of(ALIGNMENT), 0);
         self.count += 1;
     }

@@ -78,18 +78,18 @@ pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
 /// # Safety
 /// `datum` has the representation of text, is not NULL, and stays valid until this returns.
 pub unsafe fn with_text<T>(datum: pg_sys::Datum, read: impl FnOnce(&str) -> T) -> T {
-    // SAFETY: `datum` outlives this call. A text at another address is a palloc'd copy of this
-    // function's own.
-    unsafe {
-        with_packed_bytes(datum, |bytes| {
-            let text = server_to_utf8(bytes);
-            let result = read(text);
-            if !std::ptr::eq(text.as_ptr(), bytes.as_ptr()) {
-                pg_sys::pfree(text.as_ptr().cast_mut().cast());
-            }
-            result
-        })
-    }
+    let read_bytes = |bytes: &[u8]| {
+        // SAFETY: the text is used only before this returns.
+        let text = unsafe { server_to_utf8(bytes) };
+        let result = read(text);
+        if !std::ptr::eq(text.as_ptr(), bytes.as_ptr()) {
+            // SAFETY: a text at another address is a palloc'd copy of this function's own.
+            unsafe { pg_sys::pfree(text.as_ptr().cast_mut().cast()) };
+        }
+        result
+    };
+    // SAFETY: `datum` outlives this call.
+    unsafe { with_packed_bytes(datum, read_bytes) }
 }
 
 impl Decode for Text<'_> {

@@ -47,12 +47,9 @@ impl<'a> TsVector<'a> {
         let words = ENTRIES_OFFSET.checked_add(count.checked_mul(4)?)?;
         (0..count)
             .map(|i| {
+                let entry: [u8; 4] = self.array(ENTRIES_OFFSET + 4 * i)?;
                 // SAFETY: any four bytes are a valid WordEntry, a struct of bit fields.
-                let entry = unsafe {
-                    std::mem::transmute::<[u8; 4], pg_sys::WordEntry>(
-                        self.array(ENTRIES_OFFSET + 4 * i)?,
-                    )
-                };
+                let entry: pg_sys::WordEntry = unsafe { std::mem::transmute(entry) };
                 let (length, offset) = (entry.len() as usize, entry.pos() as usize);
                 let start = words + offset;
                 let lexeme = self.0.get(start..start + length)?;

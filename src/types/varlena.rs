@@ -56,10 +56,9 @@ unsafe fn copy_to(mut place: *mut u8, parts: &[&[u8]]) {
     for part in parts.iter().flat_map(|part| part.chunks(STRETCH)) {
         pgrx::check_for_interrupts!();
         // SAFETY: the caller's memory has room for this part.
-        unsafe {
-            std::ptr::copy_nonoverlapping(part.as_ptr(), place, part.len());
-            place = place.add(part.len());
-        }
+        unsafe { place.copy_from_nonoverlapping(part.as_ptr(), part.len()) };
+        // SAFETY: at most the end of the caller's memory.
+        place = unsafe { place.add(part.len()) };
     }
 }
 
@@ -79,14 +78,10 @@ pub unsafe fn packed_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
 /// # Safety
 /// The value is detoasted, and outlives the bytes.
 unsafe fn contents<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
-    // SAFETY: the value is detoasted. Its header has one or four bytes, and both functions handle
-    // either.
-    unsafe {
-        std::slice::from_raw_parts(
-            pgrx::varlena::vardata_any(varlena).cast::<u8>(),
-            pgrx::varlena::varsize_any_exhdr(varlena),
-        )
-    }
+    // SAFETY: the value is detoasted, with a header of one or four bytes.
+    let length = unsafe { pgrx::varlena::varsize_any_exhdr(varlena) };
+    // SAFETY: so many bytes follow the header.
+    unsafe { std::slice::from_raw_parts(pgrx::varlena::vardata_any(varlena).cast(), length) }
 }
 
 /// The result of `read` for the bytes of a value without its header. A detoasted copy is freed, so
@@ -96,16 +91,24 @@ unsafe fn contents<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
 /// `datum` is of a variable-length type, not NULL, and stays valid until this returns.
 pub unsafe fn with_packed_bytes<T>(datum: pg_sys::Datum, read: impl FnOnce(&[u8]) -> T) -> T {
     memory::prepare();
-    // SAFETY: `datum` points to a varlena. A value at another address is a palloc'd copy of this
-    // function's own.
-    unsafe {
-        let stored = datum.cast_mut_ptr::<pg_sys::varlena>();
-        let detoasted = pg_sys::pg_detoast_datum_packed(stored);
-        let result = read(contents(detoasted));
-        if detoasted != stored {
-            pg_sys::pfree(detoasted.cast());
-        }
-        result
+    let stored = datum.cast_mut_ptr();
+    // SAFETY: `datum` points to a varlena.
+    let detoasted = unsafe { pg_sys::pg_detoast_datum_packed(stored) };
+    // SAFETY: the value is freed only afterwards.
+    let result = read(unsafe { contents(detoasted) });
+    // SAFETY: detoasted from `stored`, and not used any more.
+    unsafe { free_copy(detoasted, stored) };
+    result
+}
+
+/// Frees a detoasted value unless it is the stored one.
+///
+/// # Safety
+/// The value was detoasted from the stored one, and is not used any more.
+unsafe fn free_copy(detoasted: *mut pg_sys::varlena, stored: *mut pg_sys::varlena) {
+    if detoasted != stored {
+        // SAFETY: a value at another address is a palloc'd copy.
+        unsafe { pg_sys::pfree(detoasted.cast()) };
     }
 }
 
@@ -116,10 +119,32 @@ pub unsafe fn with_packed_bytes<T>(datum: pg_sys::Datum, read: impl FnOnce(&[u8]
 /// As [`packed_bytes`].
 pub unsafe fn aligned_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
     memory::prepare();
-    // SAFETY: `datum` points to a varlena; a detoasted one has a four-byte header, which varsize
-    // reads.
-    unsafe {
-        let varlena = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
-        std::slice::from_raw_parts(varlena.cast::<u8>(), pgrx::varlena::varsize(varlena))
-    }
+    // SAFETY: `datum` points to a varlena; the detoasted value is in the current memory context.
+    unsafe { whole(pg_sys::pg_detoast_datum(datum.cast_mut_ptr())) }
+}
+
+/// The bytes of a value, including its header.
+///
+/// # Safety
+/// The value is detoasted, with a four-byte header, and outlives the bytes.
+unsafe fn whole<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
+    // SAFETY: the four-byte header has the size of the value.
+    unsafe { std::slice::from_raw_parts(varlena.cast(), pgrx::varlena::varsize(varlena)) }
+}
+
+/// The result of `read` for the bytes of a value, including its four-byte header. A detoasted copy
+/// is freed.
+///
+/// # Safety
+/// As [`with_packed_bytes`].
+pub unsafe fn with_aligned_bytes<T>(datum: pg_sys::Datum, read: impl FnOnce(&[u8]) -> T) -> T {
+    memory::prepare();
+    let stored = datum.cast_mut_ptr();
+    // SAFETY: `datum` points to a varlena.
+    let detoasted = unsafe { pg_sys::pg_detoast_datum(stored) };
+    // SAFETY: the value is freed only afterwards.
+    let result = read(unsafe { whole(detoasted) });
+    // SAFETY: detoasted from `stored`, and not used any more.
+    unsafe { free_copy(detoasted, stored) };
+    result
 }
