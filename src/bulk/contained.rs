@@ -13,7 +13,7 @@ use super::progress::Command;
 use super::target::{Content, Named, OpenedAll, Target};
 use super::texts::passages::{self, Row};
 use super::verify::{Verification, Verifier, check_body, column, notice_of_containment};
-use crate::am::kind::{Kind, key_columns};
+use crate::am::kind::Kind;
 use crate::am::opened::Opened;
 use crate::am::passages::PassageRecipe;
 use crate::catalog::inheritance::{all_inheritors, is_partitioned};
@@ -140,42 +140,55 @@ struct Candidate {
 /// of the fewest words. None if the named index is partial, or has expressions in its scope.
 fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
     let config = how.shingles.to_string();
-    // SAFETY: the named relations are locked until the transaction ends, any other one while it is
-    // open. An open index has a number for each key column.
-    unsafe {
-        let columns = |index: &PgRelation| {
-            let count = key_columns(index.as_ptr());
-            (*index.rd_index).indkey.values.as_slice(count).to_vec()
-        };
-        // Only whether there is a predicate: to read it may run functions of the index's owner.
-        let predicate = pg_sys::Anum_pg_index_indpred as i32;
-        let has_all = |index: &PgRelation| {
-            pg_sys::heap_attisnull(index.rd_indextuple, predicate, std::ptr::null_mut())
-        };
-        let index = PgRelation::open(named.index);
-        let mut wanted = columns(&index);
-        let Some(last) = wanted.last_mut() else { return Vec::new() };
-        *last = column(named.table, &how.body);
-        if wanted.contains(&0) || !has_all(&index) {
-            return Vec::new();
-        }
-        let candidate = |oid| {
-            let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let serves = (*index.rd_index).indisvalid
-                && is_partitioned(oid) == is_partitioned(named.index)
-                && Kind::of_index(index.as_ptr()) == Kind::Passages
-                && (*index.rd_index).indnatts == (*index.rd_index).indnkeyatts
-                && has_all(&index)
-                && columns(&index) == wanted;
-            Some(Candidate { recipe: serves.then(|| recipe(oid)).flatten()?, index: oid })
-        };
-        let indexes = simhash_indexes(&PgRelation::open(named.table));
-        let mut found: Vec<Candidate> = indexes.into_iter().filter_map(candidate).collect();
-        found.sort_by_key(|Candidate { recipe, .. }| {
-            (!ConfigText::same_tokens(&recipe.config, &config), recipe.words)
-        });
-        found
+    // SAFETY: the named relations are locked until the transaction ends.
+    let [table, index] = [named.table, named.index].map(|oid| unsafe { PgRelation::open(oid) });
+    let mut wanted = form(&index).map(columns).unwrap_or_default();
+    let Some(last) = wanted.last_mut() else { return Vec::new() };
+    *last = column(named.table, &how.body);
+    if wanted.contains(&0) || !has_all_rows(&index) {
+        return Vec::new();
     }
+    let candidate = |oid| {
+        // SAFETY: the OID is one of the table's indexes; it is locked while it is open.
+        let index = unsafe { PgRelation::with_lock(oid, pg_sys::AccessShareLock as _) };
+        let form = form(&index)?;
+        // SAFETY: an open index of this access method.
+        let is_of_passages = || unsafe { Kind::of_index(index.as_ptr()) } == Kind::Passages;
+        let serves = form.indisvalid
+            && is_partitioned(oid) == is_partitioned(named.index)
+            && is_of_passages()
+            && form.indnatts == form.indnkeyatts
+            && has_all_rows(&index)
+            && columns(form) == wanted;
+        Some(Candidate { recipe: serves.then(|| recipe(oid)).flatten()?, index: oid })
+    };
+    // SAFETY: the table is locked.
+    let indexes = unsafe { simhash_indexes(&table) };
+    let mut found: Vec<Candidate> = indexes.into_iter().filter_map(candidate).collect();
+    found.sort_by_key(|Candidate { recipe, .. }| {
+        (!ConfigText::same_tokens(&recipe.config, &config), recipe.words)
+    });
+    found
+}
+
+/// The catalogue row of an index. `None` for another relation.
+fn form(index: &PgRelation) -> Option<&pg_sys::FormData_pg_index> {
+    // SAFETY: an open relation has its row of pg_index, or null.
+    unsafe { index.rd_index.as_ref() }
+}
+
+/// The table's columns that are the key columns of an index; 0 for an expression.
+fn columns(index: &pg_sys::FormData_pg_index) -> Vec<pg_sys::AttrNumber> {
+    // SAFETY: the row has a number for each key column.
+    unsafe { index.indkey.values.as_slice(index.indnkeyatts as usize) }.to_vec()
+}
+
+/// Whether an index has no predicate. To read it might run functions of the index's owner.
+fn has_all_rows(index: &PgRelation) -> bool {
+    let predicate = pg_sys::Anum_pg_index_indpred as i32;
+    // SAFETY: an open index has its row of pg_index; any other relation has null.
+    !index.rd_indextuple.is_null()
+        && unsafe { pg_sys::heap_attisnull(index.rd_indextuple, predicate, std::ptr::null_mut()) }
 }
 
 /// The recipe of an index, and of all its partitions, if they are alike and this transaction may

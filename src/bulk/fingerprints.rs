@@ -174,8 +174,7 @@ impl<K: TreeKey> Rows<K> {
                 of_table.push((tid, key));
             });
             of_table.sort_unstable();
-            // SAFETY: the heap stays open until this returns.
-            let mut heap = unsafe { Heap::new(&opened[table]) };
+            let mut heap = Heap::new(&opened[table]);
             for (tid, key) in of_table {
                 if let Some(visible) = heap.visible(tid) {
                     self.push(key, row::number(table, visible));

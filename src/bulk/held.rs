@@ -28,40 +28,41 @@ impl Held {
     /// `fcinfo` is that of a function that returns a set, in its first call.
     pub unsafe fn hold(targets: &[&Target], fcinfo: pg_sys::FunctionCallInfo) -> Self {
         let opened = Target::open_each(targets);
+        let all: Vec<_> = opened.iter().flat_map(|opened| [opened.heap, opened.index]).collect();
         // SAFETY: the executor gives such a call a ReturnSetInfo with an expression context, which
-        // outlives the call's rows. The relations are open here, and referenced afterwards.
-        unsafe {
-            let context = (*(*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>()).econtext;
-            let memory = (*context).ecxt_per_query_memory;
-            let allocate = |bytes| pg_sys::MemoryContextAllocHuge(memory, bytes);
-            let relations: *mut pg_sys::Relation =
-                allocate(2 * opened.len() * size_of::<pg_sys::Relation>()).cast();
-            let holding: *mut Holding = allocate(size_of::<Holding>()).cast();
-            let owner = pg_sys::CurrentResourceOwner;
-            holding.write(Holding { context, owner, relations, count: 0 });
-            pg_sys::RegisterExprContextCallback(
-                context,
-                Some(let_go),
-                pg_sys::Datum::from(holding),
-            );
-            for relation in opened.iter().flat_map(|opened| [opened.heap, opened.index]) {
+        // outlives the call's rows.
+        let context = unsafe { (*(*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>()).econtext };
+        // SAFETY: the context is valid.
+        let (memory, owner) =
+            unsafe { ((*context).ecxt_per_query_memory, pg_sys::CurrentResourceOwner) };
+        // SAFETY: the query's memory context exists.
+        let allocate = |bytes| unsafe { pg_sys::MemoryContextAllocHuge(memory, bytes) };
+        let relations: *mut pg_sys::Relation = allocate(size_of_val(&all[..])).cast();
+        let holding: *mut Holding = allocate(size_of::<Holding>()).cast();
+        // SAFETY: allocated above.
+        unsafe { holding.write(Holding { context, owner, relations, count: 0 }) };
+        let arg = pg_sys::Datum::from(holding);
+        // SAFETY: the callback gets its own argument, which lives as long as the query.
+        unsafe { pg_sys::RegisterExprContextCallback(context, Some(let_go), arg) };
+        for (place, &relation) in all.iter().enumerate() {
+            // SAFETY: the relation is open here. There is room for all of them.
+            unsafe {
                 pg_sys::RelationIncrementReferenceCount(relation);
-                relations.add((*holding).count).write(relation);
-                (*holding).count += 1;
+                relations.add(place).write(relation);
+                (*holding).count = place + 1;
             }
-            Self(holding)
         }
+        Self(holding)
     }
 
     /// Releases the relations, after the last row.
     pub fn let_go(self) {
+        let arg = pg_sys::Datum::from(self.0);
         // SAFETY: the query is running, because it has requested a row, so its memory context
         // exists.
-        unsafe {
-            let arg = pg_sys::Datum::from(self.0);
-            pg_sys::UnregisterExprContextCallback((*self.0).context, Some(let_go), arg);
-            let_go(arg);
-        }
+        unsafe { pg_sys::UnregisterExprContextCallback((*self.0).context, Some(let_go), arg) };
+        // SAFETY: the executor does not call it any more.
+        unsafe { let_go(arg) };
     }
 }
 
@@ -69,16 +70,21 @@ impl Held {
 unsafe extern "C-unwind" fn let_go(arg: pg_sys::Datum) {
     let holding: *mut Holding = arg.cast_mut_ptr();
     // SAFETY: called once, by the executor or by `Held::let_go`, while the query's memory context
-    // exists. The references belong to `owner`.
-    unsafe {
-        let before = pg_sys::CurrentResourceOwner;
-        pg_sys::CurrentResourceOwner = (*holding).owner;
-        while (*holding).count > 0 {
-            (*holding).count -= 1;
-            pg_sys::RelationDecrementReferenceCount(*(*holding).relations.add((*holding).count));
-        }
-        pg_sys::CurrentResourceOwner = before;
-        pg_sys::pfree((*holding).relations.cast());
-        pg_sys::pfree(holding.cast());
+    // exists.
+    let Holding { owner, relations, count, .. } = unsafe { &mut *holding };
+    // SAFETY: reads the session's state.
+    let before = unsafe { pg_sys::CurrentResourceOwner };
+    // SAFETY: the references belong to this owner, which exists as long as the query.
+    unsafe { pg_sys::CurrentResourceOwner = *owner };
+    while *count > 0 {
+        *count -= 1;
+        // SAFETY: `hold` stored so many relations, and referenced them.
+        unsafe { pg_sys::RelationDecrementReferenceCount(*relations.add(*count)) };
+    }
+    // SAFETY: the owner from before.
+    unsafe { pg_sys::CurrentResourceOwner = before };
+    for allocated in [relations.cast(), holding.cast()] {
+        // SAFETY: `hold` allocated both, and they are not used any more.
+        unsafe { pg_sys::pfree(allocated) };
     }
 }

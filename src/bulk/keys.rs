@@ -17,13 +17,12 @@ pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Optio
     let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
     order.sort_unstable();
     let mut keys = vec![None; rows.len()];
-    let mut reader: Option<(usize, KeyReader)> = None;
+    let mut reader: Option<(usize, KeyReader<'_>)> = None;
     for (number, i) in order {
         check_for_interrupts();
         let table = row::table(number);
         let kept = reader.take().filter(|&(kept, _)| kept == table);
-        // SAFETY: the relations are open until this returns.
-        let make = || (table, unsafe { KeyReader::new::<K>(&opened[table]) });
+        let make = || (table, KeyReader::new::<K>(&opened[table]));
         let (_, reader) = reader.insert(kept.unwrap_or_else(make));
         keys[i] = reader.key(row::tid(number));
     }
@@ -31,19 +30,16 @@ pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Optio
 }
 
 /// Reads the fingerprints of one table's rows.
-struct KeyReader {
-    heap: Heap,
-    indexed: Indexed,
+struct KeyReader<'a> {
+    heap: Heap<'a>,
+    indexed: Indexed<'a>,
     searched: Searched,
 }
 
-impl KeyReader {
-    /// # Safety
-    /// The relations stay open while the result is used.
-    unsafe fn new<K: TreeKey>(opened: &Opened) -> Self {
+impl<'a> KeyReader<'a> {
+    fn new<K: TreeKey>(opened: &'a Opened) -> Self {
         let searched = Searched::of(&open::<K>(opened.rel()));
-        // SAFETY: the caller keeps the relations open while the result is used.
-        unsafe { Self { heap: Heap::new(opened), indexed: Indexed::new(opened), searched } }
+        Self { heap: Heap::new(opened), indexed: Indexed::new(opened), searched }
     }
 
     /// The key of a visible version.
@@ -52,10 +48,9 @@ impl KeyReader {
             return None;
         }
         let searched = self.searched;
-        // SAFETY: the row is in its slot; the value is of the index's column.
+        // SAFETY: the value is of the index's column.
         let read = |value: pg_sys::Datum| unsafe { searched.keys::<F>(value) };
-        // SAFETY: the slot has a row of the table that the index is on.
-        let keys = unsafe { self.indexed.with(self.heap.slot(), read) };
+        let keys = self.indexed.with(&self.heap, read);
         keys.and_then(|keys| keys.as_slice().first().copied())
     }
 }

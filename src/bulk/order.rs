@@ -9,9 +9,12 @@ use std::ffi::{CStr, CString, c_long};
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
+use super::heap::heap_pages;
 use super::row;
 use super::target::Target;
-use crate::catalog::names::qualified_name;
+use crate::am::opened::Opened;
+use crate::catalog::names::{qualified_name, server_name};
+use crate::catalog::relations::kind;
 use crate::compat::string_of;
 use crate::error::{raise, reserve, shown, with_hint};
 use crate::storage::check_for_interrupts;
@@ -43,11 +46,8 @@ pub fn versions_in_order(
     check_text(keep, table);
     let places: HashMap<pg_sys::Oid, usize> = tables.zip(0..).collect();
     let Some(name) = qualified_name(table) else { return Vec::new() };
-    // SAFETY: a catalogue look-up.
-    let is_partitioned =
-        unsafe { pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE };
     // Inheritance children are not compared.
-    let only = if is_partitioned { "" } else { "ONLY " };
+    let only = if kind(table) == pg_sys::RELKIND_PARTITIONED_TABLE { "" } else { "ONLY " };
     // The rest is on a new line, because `keep` may end in a comment.
     let statement =
         format!("SELECT ctid, tableoid FROM {only}{name} ORDER BY {keep}\n, tableoid, ctid");
@@ -74,6 +74,26 @@ fn refuse(keep: &str, why: &str) -> ! {
     raise(code, format!("keep \"{shown}\" {why}"), &hint())
 }
 
+/// A node as the type that its tag says, if the tag is this one.
+///
+/// # Safety
+/// The node is null, or valid as long as the result. Nodes with the tag are of type `T`.
+unsafe fn node<'a, T>(node: *mut pg_sys::Node, tag: pg_sys::NodeTag) -> Option<&'a T> {
+    // SAFETY: a node with the tag is of type `T`.
+    unsafe { pgrx::is_a(node, tag).then(|| &*node.cast()) }
+}
+
+/// The members of a list.
+///
+/// # Safety
+/// The list is null, or has pointers to valid `T`, which live as long as the result.
+unsafe fn members<'a, T>(list: *mut pg_sys::List) -> Vec<&'a T> {
+    // SAFETY: the list is null or one of pointers.
+    let list = unsafe { PgList::<T>::from_pg(list) };
+    // SAFETY: the members point to valid values.
+    list.iter_ptr().map(|member| unsafe { &*member }).collect()
+}
+
 /// Raises 22023 for a text that is empty, or more than an ORDER BY list; 42703 for a bare name that
 /// is no column, such as "longest"; and PostgreSQL's own ERROR for a text that cannot be parsed.
 fn check_text(keep: &str, table: pg_sys::Oid) {
@@ -88,29 +108,29 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
     }
     let source = format!("SELECT FROM t ORDER BY {keep}\n");
     let source = CString::new(&*utf8_to_server(&source)).unwrap_or_default();
-    // SAFETY: a node is cast only to the type its tag says.
-    unsafe {
-        let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
-        let parsed = with_hint(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, HINT, || {
-            pg_sys::raw_parser(source.as_ptr(), mode)
-        });
-        let parsed = PgList::<pg_sys::RawStmt>::from_pg(parsed);
-        let select = parsed.get_ptr(0).filter(|_| parsed.len() == 1).map(|raw| (*raw).stmt);
-        let select = select.filter(|&node| pgrx::is_a(node, pg_sys::NodeTag::T_SelectStmt));
-        let is_list = select.is_some_and(|node| {
-            let select = &*node.cast::<pg_sys::SelectStmt>();
-            select.limitCount.is_null()
-                && select.limitOffset.is_null()
-                && select.lockingClause.is_null()
-                && select.op == pg_sys::SetOperation::SETOP_NONE
-        });
-        let Some(select) = select.filter(|_| is_list) else {
-            refuse(keep, "is more than an ORDER BY list")
-        };
-        let select = select.cast::<pg_sys::SelectStmt>();
-        for by in PgList::<pg_sys::SortBy>::from_pg((*select).sortClause).iter_ptr() {
-            check_name((*by).node, table);
-        }
+    let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
+    // SAFETY: the text ends with NUL.
+    let parse = || unsafe { pg_sys::raw_parser(source.as_ptr(), mode) };
+    let parsed = with_hint(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, HINT, parse);
+    // SAFETY: the parser makes a list of raw statements.
+    let select = match unsafe { members::<pg_sys::RawStmt>(parsed) }[..] {
+        // SAFETY: a statement is a node, and one with this tag is a SELECT.
+        [raw] => unsafe { node(raw.stmt, pg_sys::NodeTag::T_SelectStmt) },
+        _ => None,
+    };
+    let is_list = |select: &&pg_sys::SelectStmt| {
+        select.limitCount.is_null()
+            && select.limitOffset.is_null()
+            && select.lockingClause.is_null()
+            && select.op == pg_sys::SetOperation::SETOP_NONE
+    };
+    let Some(select) = select.filter(is_list) else {
+        refuse(keep, "is more than an ORDER BY list")
+    };
+    // SAFETY: the list has the parser's nodes of this type.
+    for by in unsafe { members::<pg_sys::SortBy>(select.sortClause) } {
+        // SAFETY: a node of the parser's.
+        unsafe { check_name(by.node, table) };
     }
 }
 
@@ -118,61 +138,86 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
 ///
 /// # Safety
 /// The node is one of the parser's.
-unsafe fn check_name(node: *mut pg_sys::Node, table: pg_sys::Oid) {
-    // SAFETY: a node is cast only to the type its tag says; the names are C strings.
-    unsafe {
-        if !pgrx::is_a(node, pg_sys::NodeTag::T_ColumnRef) {
-            return;
-        }
-        let fields = PgList::<pg_sys::Node>::from_pg((*node.cast::<pg_sys::ColumnRef>()).fields);
-        let only = fields.get_ptr(0).filter(|_| fields.len() == 1);
-        let Some(field) = only.filter(|&field| pgrx::is_a(field, pg_sys::NodeTag::T_String)) else {
-            return;
-        };
-        let name = string_of(field);
-        let own = pg_sys::get_rel_name(table);
-        let is_table = !own.is_null() && CStr::from_ptr(own) == name;
-        if !is_table && pg_sys::get_attnum(table, name.as_ptr()) == 0 {
-            let message = format!("column \"{}\" does not exist", shown(name));
-            raise(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message, &hint())
-        }
+unsafe fn check_name(by: *mut pg_sys::Node, table: pg_sys::Oid) {
+    // SAFETY: the parser's nodes with this tag are references to columns.
+    let column: Option<&pg_sys::ColumnRef> = unsafe { node(by, pg_sys::NodeTag::T_ColumnRef) };
+    let Some(column) = column else { return };
+    // SAFETY: the fields are nodes.
+    let [field] = unsafe { members::<pg_sys::Node>(column.fields) }[..] else { return };
+    if field.type_ != pg_sys::NodeTag::T_String {
+        return;
+    }
+    // SAFETY: the node is a String.
+    let name = unsafe { string_of(std::ptr::from_ref(field).cast_mut()) };
+    // SAFETY: a catalogue look-up; the name is a C string.
+    let number = unsafe { pg_sys::get_attnum(table, name.as_ptr()) };
+    if number == 0 && server_name(table).as_deref() != Some(name) {
+        let message = format!("column \"{}\" does not exist", shown(name));
+        raise(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message, &hint())
     }
 }
 
 /// Runs the statement, and calls `each` with the table and the TID of each row.
 fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u64)) {
     let source = CString::new(&*utf8_to_server(statement)).unwrap_or_default();
-    // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
-    // unwinds, and the abort of the (sub)transaction then closes the portal and SPI.
-    unsafe {
-        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
+    let mut cursor = Cursor::open(&source, keep);
+    while cursor.fetch(&mut each) {}
+    cursor.close();
+}
+
+/// A cursor through SPI over the rows of a statement, which yields TIDs and tables. After an ERROR
+/// it is not closed: the abort of the (sub)transaction closes the portal and SPI.
+struct Cursor(pg_sys::Portal);
+
+impl Cursor {
+    /// Connects to SPI, and opens the cursor. Raises an ERROR unless `keep` in it is a list.
+    fn open(source: &CStr, keep: &str) -> Self {
+        // SAFETY: connected until `close`.
+        if unsafe { pg_sys::SPI_connect() } != pg_sys::SPI_OK_CONNECT as i32 {
             raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
         }
-        let plan = pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut());
-        check_list(plan, keep);
+        // SAFETY: the statement ends with NUL, and has no parameters.
+        let plan = unsafe { pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut()) };
+        // SAFETY: the plan is that of the statement, or null.
+        unsafe { check_list(plan, keep) };
+        let (name, values, nulls) = (std::ptr::null(), std::ptr::null_mut(), std::ptr::null());
         // Read-only, so that it sees what the calling statement sees.
-        let (no_values, no_nulls) = (std::ptr::null_mut(), std::ptr::null());
-        let portal = pg_sys::SPI_cursor_open(std::ptr::null(), plan, no_values, no_nulls, true);
-        loop {
-            check_for_interrupts();
-            pg_sys::SPI_cursor_fetch(portal, true, BATCH);
-            let table = pg_sys::SPI_tuptable;
-            let count = pg_sys::SPI_processed as usize;
-            if count == 0 || table.is_null() {
-                break;
-            }
-            let descriptor = (*table).tupdesc;
-            for &tuple in std::slice::from_raw_parts((*table).vals, count) {
-                let mut is_null = false;
-                let tid = pg_sys::SPI_getbinval(tuple, descriptor, 1, &mut is_null);
-                let oid = pg_sys::SPI_getbinval(tuple, descriptor, 2, &mut is_null);
-                let tid = &*tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
-                each(pg_sys::Oid::from(oid.value() as u32), tid::pack(tid));
-            }
-            pg_sys::SPI_freetuptable(table);
+        // SAFETY: the plan has no parameters.
+        Self(unsafe { pg_sys::SPI_cursor_open(name, plan, values, nulls, true) })
+    }
+
+    /// Calls `each` with the next rows. False at the end.
+    fn fetch(&mut self, each: &mut impl FnMut(pg_sys::Oid, u64)) -> bool {
+        check_for_interrupts();
+        // SAFETY: the cursor is open.
+        unsafe { pg_sys::SPI_cursor_fetch(self.0, true, BATCH) };
+        // SAFETY: the result of the call above.
+        let (table, count) = unsafe { (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize) };
+        if count == 0 || table.is_null() {
+            return false;
         }
-        pg_sys::SPI_cursor_close(portal);
-        pg_sys::SPI_finish();
+        // SAFETY: the table of rows exists until it is freed.
+        let pg_sys::SPITupleTable { tupdesc, vals, .. } = unsafe { &*table };
+        // SAFETY: the table has so many rows.
+        for &tuple in unsafe { std::slice::from_raw_parts(*vals, count) } {
+            let value = |column| {
+                // SAFETY: a row of this description, which has two columns. Neither is ever NULL.
+                unsafe { pg_sys::SPI_getbinval(tuple, *tupdesc, column, &mut false) }
+            };
+            // SAFETY: the first column is a TID, which is part of the row.
+            let tid = unsafe { &*value(1).cast_mut_ptr::<pg_sys::ItemPointerData>() };
+            each(pg_sys::Oid::from(value(2).value() as u32), tid::pack(tid));
+        }
+        // SAFETY: the rows are not used any more.
+        unsafe { pg_sys::SPI_freetuptable(table) };
+        true
+    }
+
+    fn close(self) {
+        // SAFETY: the cursor is open.
+        unsafe { pg_sys::SPI_cursor_close(self.0) };
+        // SAFETY: `open` connected.
+        unsafe { pg_sys::SPI_finish() };
     }
 }
 
@@ -185,39 +230,39 @@ unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     if plan.is_null() {
         refuse("is no ORDER BY list")
     }
-    // SAFETY: a plan's sources live as long as the plan; a node is cast only to the type its tag
-    // says.
-    unsafe {
-        let sources =
-            PgList::<pg_sys::CachedPlanSource>::from_pg(pg_sys::SPI_plan_get_plan_sources(plan));
-        let Some(source) = sources.get_ptr(0).filter(|_| sources.len() == 1) else {
-            refuse("is more than an ORDER BY list")
-        };
-        let raw = (*(*source).raw_parse_tree).stmt.cast::<pg_sys::SelectStmt>();
-        let queries = PgList::<pg_sys::Query>::from_pg((*source).query_list);
-        let query = queries.get_ptr(0).filter(|_| queries.len() == 1);
-        let (Some(query), true) = (query, pgrx::is_a(raw.cast(), pg_sys::NodeTag::T_SelectStmt))
-        else {
-            refuse("is more than an ORDER BY list")
-        };
-        let sort = PgList::<pg_sys::SortBy>::from_pg((*raw).sortClause);
-        let own = sort.len().saturating_sub(2);
-        if own == 0 {
-            refuse("is empty")
-        }
-        // An integer would be the number of an output column.
-        let is_constant =
-            |by: *mut pg_sys::SortBy| pgrx::is_a((*by).node, pg_sys::NodeTag::T_A_Const);
-        if sort.iter_ptr().take(own).any(is_constant) {
-            refuse("has a constant, which orders nothing")
-        }
-        let pg_sys::Query { hasAggs, hasWindowFuncs, hasTargetSRFs, hasSubLinks, .. } = &*query;
-        if *hasAggs || *hasWindowFuncs || *hasTargetSRFs || *hasSubLinks {
-            refuse("has an aggregate, a set or a query, and not only a row's columns")
-        }
-        if pg_sys::contain_volatile_functions(query.cast()) {
-            refuse("has a volatile function, so it says something else each time")
-        }
+    // SAFETY: a plan's sources live as long as the plan.
+    let sources = unsafe { pg_sys::SPI_plan_get_plan_sources(plan) };
+    // SAFETY: the list has sources.
+    let [source] = unsafe { members::<pg_sys::CachedPlanSource>(sources) }[..] else {
+        refuse("is more than an ORDER BY list")
+    };
+    // SAFETY: a source has its statement, and one with this tag is a SELECT.
+    let raw = unsafe { node((*source.raw_parse_tree).stmt, pg_sys::NodeTag::T_SelectStmt) };
+    // SAFETY: a source has its analysed queries.
+    let queries = unsafe { members::<pg_sys::Query>(source.query_list) };
+    let (Some::<&pg_sys::SelectStmt>(raw), [query]) = (raw, &queries[..]) else {
+        refuse("is more than an ORDER BY list")
+    };
+    // SAFETY: the list has nodes of this type.
+    let sort = unsafe { members::<pg_sys::SortBy>(raw.sortClause) };
+    let own = sort.len().saturating_sub(2);
+    if own == 0 {
+        refuse("is empty")
+    }
+    // An integer would be the number of an output column.
+    let constant = pg_sys::NodeTag::T_A_Const;
+    // SAFETY: what rows are sorted by is a node.
+    let is_constant = |by: &&pg_sys::SortBy| unsafe { pgrx::is_a(by.node, constant) };
+    if sort.iter().take(own).any(is_constant) {
+        refuse("has a constant, which orders nothing")
+    }
+    if query.hasAggs || query.hasWindowFuncs || query.hasTargetSRFs || query.hasSubLinks {
+        refuse("has an aggregate, a set or a query, and not only a row's columns")
+    }
+    let query = std::ptr::from_ref(*query).cast_mut();
+    // SAFETY: the query is valid, and only read.
+    if unsafe { pg_sys::contain_volatile_functions(query.cast()) } {
+        refuse("has a volatile function, so it says something else each time")
     }
 }
 
@@ -234,21 +279,12 @@ pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
         check_for_interrupts();
         let number = of_page[0];
         let (table, (page, _)) = (row::table(number), tid::parts(row::tid(number)));
-        // SAFETY: the heap is open.
-        unsafe {
-            let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-            let heap = opened[table].heap;
-            // The page exists if the query saw a row on it, but `simhash_part_roots` takes any TID.
-            if page >= pg_sys::RelationGetNumberOfBlocksInFork(heap, main) {
-                continue;
+        roots_of_page(&opened[table], page, |offset, root| {
+            if offset != root {
+                let of = |offset| number >> 16 << 16 | u64::from(offset);
+                roots.insert(of(offset), of(root));
             }
-            roots_of_page(heap, page, |offset, root| {
-                if offset != root {
-                    let of = |offset| number >> 16 << 16 | u64::from(offset);
-                    roots.insert(of(offset), of(root));
-                }
-            });
-        }
+        });
     }
     let mut visible = HashMap::new();
     if !roots.is_empty() {
@@ -264,18 +300,20 @@ pub fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
 
 /// Calls `each` with the offset of each tuple on a heap page, and that of the root of its HOT
 /// chain.
-///
-/// # Safety
-/// The heap is open and has this page.
-unsafe fn roots_of_page(heap: pg_sys::Relation, page: u32, mut each: impl FnMut(u16, u16)) {
+fn roots_of_page(opened: &Opened, page: u32, mut each: impl FnMut(u16, u16)) {
+    // The page exists if the query saw a row on it, but `simhash_part_roots` takes any TID.
+    if page >= heap_pages(opened) {
+        return;
+    }
+    // SAFETY: the heap is open, so it has its catalogue row.
+    if unsafe { (*(*opened.heap).rd_rel).relam } != pg_sys::HEAP_TABLE_AM_OID {
+        return;
+    }
     // At least MaxHeapTuplesPerPage: a tuple takes a line pointer of 4 bytes and a header of 24.
     let mut roots = [0; pg_sys::BLCKSZ as usize / 28];
-    // SAFETY: the caller has opened the heap, and the page exists. It is only read, under a lock.
+    // SAFETY: the heap is open, and the page exists. It is only read, under a lock.
     unsafe {
-        if (*(*heap).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
-            return;
-        }
-        let buffer = pg_sys::ReadBuffer(heap, page);
+        let buffer = pg_sys::ReadBuffer(opened.heap, page);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as _);
         pg_sys::heap_get_root_tuples(pg_sys::BufferGetPage(buffer), roots.as_mut_ptr());
         pg_sys::UnlockReleaseBuffer(buffer);

@@ -7,6 +7,7 @@
 use pgrx::pg_sys;
 use simhash_core::search::Plan;
 
+use crate::catalog::rights::has_rights_of;
 use crate::compat;
 
 /// The code of our command in status entries: "SH".
@@ -249,10 +250,7 @@ fn report(entry: i32) -> Option<Report> {
 fn may_see(role: pg_sys::Oid) -> bool {
     /// The OID of pg_read_all_stats, the same in every version.
     const READ_ALL_STATS: u32 = 3375;
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        let user = pg_sys::GetUserId();
-        pg_sys::has_privs_of_role(user, role)
-            || pg_sys::has_privs_of_role(user, pg_sys::Oid::from(READ_ALL_STATS))
-    }
+    // SAFETY: reads this backend's current user.
+    let user = unsafe { pg_sys::GetUserId() };
+    has_rights_of(user, role) || has_rights_of(user, pg_sys::Oid::from(READ_ALL_STATS))
 }

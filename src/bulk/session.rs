@@ -337,8 +337,7 @@ impl<K: TreeKey> Session<K> {
             // Numbers of rows are ordered by table.
             for rows in unknown.chunk_by(|a, b| row::table(a.0) == row::table(b.0)) {
                 let table = row::table(rows[0].0);
-                // SAFETY: the heap stays open until the end of the batch.
-                let mut heap = unsafe { Heap::new(&opened[table]) };
+                let mut heap = Heap::new(&opened[table]);
                 for &(row, number) in rows {
                     let visible = heap.visible(row::tid(row));
                     let visible = visible.map(|tid| row::number(table, tid));

@@ -81,13 +81,10 @@ impl RowSets {
             (self.rows, self.sets, self.memory) = Default::default();
         }
         let set = text().map_or_else(TextSet::default, |text| {
+            let by = (&self.similarity, &mut self.simhasher);
             // SAFETY: the value has text's representation and lives long enough, as the caller
             // guarantees.
-            unsafe {
-                with_text(text, |text| {
-                    self.similarity.set(&mut self.simhasher, text, &mut interrupts())
-                })
-            }
+            unsafe { with_text(text, |text| by.0.set(by.1, text, &mut interrupts())) }
         });
         let digest = set.digest();
         self.rows.insert(row, digest);

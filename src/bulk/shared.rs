@@ -91,20 +91,21 @@ impl<F: Key> Content<'_, F> {
     pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) {
         let (plan, table, with_itself) = self.walk.task();
         let right = self.right_chunk();
+        let task = Task {
+            plan: plan.clone(),
+            table,
+            with_itself,
+            bits: F::BITS,
+            left: [self.left.keys.len(), self.left.nodes.len()],
+            right: [right.keys.len(), right.nodes.len()],
+            pieces: self.pieces.len(),
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        };
         // SAFETY: the chunks have these sizes. They are aligned to ALIGNOF_BUFFER, which is more
         // than any type here needs.
         unsafe {
-            find::<Task>(toc, chunk::TASK).write(Task {
-                plan: plan.clone(),
-                table,
-                with_itself,
-                bits: F::BITS,
-                left: [self.left.keys.len(), self.left.nodes.len()],
-                right: [right.keys.len(), right.nodes.len()],
-                pieces: self.pieces.len(),
-                next: AtomicUsize::new(0),
-                stop: AtomicBool::new(false),
-            });
+            find::<Task>(toc, chunk::TASK).write(task);
             copy(self.left.keys, find(toc, chunk::LEFT_KEYS));
             copy(self.left.nodes, find(toc, chunk::LEFT_NODES));
             copy(right.keys, find(toc, chunk::RIGHT_KEYS));
@@ -143,14 +144,12 @@ impl Shared {
     pub unsafe fn tries<F: Copy>(&self) -> (Tries<'_, F>, Tries<'_, F>) {
         let task = self.task();
         let tries = |keys, nodes, [key_count, node_count]: [usize; 2]| {
-            // SAFETY: the leader stored so many keys of type `F` and nodes; this process is
-            // attached.
-            unsafe {
-                Tries {
-                    keys: std::slice::from_raw_parts(find::<F>(self.toc, keys), key_count),
-                    nodes: std::slice::from_raw_parts(find::<Node>(self.toc, nodes), node_count),
-                }
-            }
+            // SAFETY: the leader stored so many keys of type `F`; this process is attached.
+            let keys = unsafe { std::slice::from_raw_parts(find::<F>(self.toc, keys), key_count) };
+            // SAFETY: as for the keys.
+            let nodes =
+                unsafe { std::slice::from_raw_parts(find::<Node>(self.toc, nodes), node_count) };
+            Tries { keys, nodes }
         };
         let left = tries(chunk::LEFT_KEYS, chunk::LEFT_NODES, task.left);
         let right = tries(chunk::RIGHT_KEYS, chunk::RIGHT_NODES, task.right);

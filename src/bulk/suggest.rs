@@ -179,8 +179,7 @@ fn rows<K: TreeKey>(
         );
     }
     let Walked { entries, in_scope, sample } = sample_entries(index);
-    // SAFETY: the heap stays open while this is used.
-    let mut heap = unsafe { Heap::new(opened) };
+    let mut heap = Heap::new(opened);
     let (tried, visible) = visible_rows(&mut heap, &sample);
     if visible.len() < FEWEST && (tried as u64) < entries {
         raise_few_visible(index, tried, visible.len());

@@ -20,6 +20,7 @@ use crate::am::rights::check_may_read;
 use crate::am::texts::Recipe;
 use crate::catalog::inheritance::{all_inheritors, is_partitioned};
 use crate::catalog::names::relation_name;
+use crate::catalog::relations::kind;
 use crate::catalog::rights::check_rows_are_all;
 use crate::compat;
 use crate::error::{raise, warn};
@@ -191,10 +192,10 @@ impl Drop for OpenedAll {
 fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     let table = check_may_read(index);
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: the heap is locked first, as everywhere; the locks end with the transaction.
-    unsafe {
-        pg_sys::LockRelationOid(table, lock);
-        pg_sys::LockRelationOid(index, lock);
+    // The heap first, as everywhere.
+    for relation in [table, index] {
+        // SAFETY: the lock ends with the transaction.
+        unsafe { pg_sys::LockRelationOid(relation, lock) };
     }
     check_rows_are_all(
         table,
@@ -209,7 +210,9 @@ fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     };
     if sources.is_empty() {
         // SAFETY: the index is locked.
-        check_content(unsafe { PgRelation::open(index) }.as_ptr(), content);
+        let opened = unsafe { PgRelation::open(index) };
+        // SAFETY: the index is open, and of this access method, as its rights were checked.
+        check_content(index, unsafe { Kind::of_index(opened.as_ptr()) }, content);
     }
     for source in &sources {
         let opened = source.open();
@@ -226,8 +229,7 @@ fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
     let mut foreign = Vec::new();
     let mut tables = Vec::new();
     for table in all_inheritors(table, lock) {
-        // SAFETY: a catalogue look-up.
-        match unsafe { pg_sys::get_rel_relkind(table) } as u8 {
+        match kind(table) {
             pg_sys::RELKIND_RELATION => tables.push(table),
             pg_sys::RELKIND_FOREIGN_TABLE => foreign.push(table),
             _ => {}
@@ -269,59 +271,55 @@ fn lacks_index(partition: pg_sys::Oid, index: pg_sys::Oid) -> ! {
 
 /// Checks what the planner checks before it uses an index, and the index's content.
 fn check_usable(source: Source, opened: &Opened, content: Content) {
-    // SAFETY: the relations are open, and a relation has its catalogue rows.
-    unsafe {
-        let index = &*opened.index;
-        if (*index.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
-            && !index.rd_islocaltemp
-        {
-            raise(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!(
-                    "index \"{}\" is temporary and belongs to another session",
-                    relation_name(source.index)
-                ),
-                "",
-            );
-        }
-        opened.check_valid();
-        if !(*(*opened.heap).rd_rel).relispopulated {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "materialized view \"{}\" has not been populated",
-                    relation_name(source.heap)
-                ),
-                "Use the REFRESH MATERIALIZED VIEW command.",
-            )
-        }
-        check_content(opened.index, content);
-        if content == Content::Fingerprints && Kind::of_index(opened.index).has_many_keys() {
-            raise(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
-                "Join the table with itself ON hamming(a.fps, b.fps) <= distance, \
-                 or give the index of one fingerprint a row.",
-            );
-        }
-        if !opened.covers_snapshot() {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "index \"{}\" cannot be used by this transaction yet",
-                    relation_name(source.index)
-                ),
-                "It was built while rows had versions that it does not cover: \
-                 start a new transaction, or wait for older ones to end.",
-            );
-        }
+    let temporary = pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char;
+    // SAFETY: the relations are open, and an open relation has its catalogue row.
+    let (index, of_heap) = unsafe { (&*opened.index, &*(*opened.heap).rd_rel) };
+    // SAFETY: as above.
+    let persistence = unsafe { (*index.rd_rel).relpersistence };
+    if persistence == temporary && !index.rd_islocaltemp {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "index \"{}\" is temporary and belongs to another session",
+                relation_name(source.index)
+            ),
+            "",
+        );
+    }
+    opened.check_valid();
+    if !of_heap.relispopulated {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("materialized view \"{}\" has not been populated", relation_name(source.heap)),
+            "Use the REFRESH MATERIALIZED VIEW command.",
+        )
+    }
+    // SAFETY: the index is open.
+    let kind = unsafe { Kind::of_index(opened.index) };
+    check_content(source.index, kind, content);
+    if content == Content::Fingerprints && kind.has_many_keys() {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
+            "Join the table with itself ON hamming(a.fps, b.fps) <= distance, \
+             or give the index of one fingerprint a row.",
+        );
+    }
+    if !opened.covers_snapshot() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "index \"{}\" cannot be used by this transaction yet",
+                relation_name(source.index)
+            ),
+            "It was built while rows had versions that it does not cover: \
+             start a new transaction, or wait for older ones to end.",
+        );
     }
 }
 
-/// Raises 0A000 unless the index has the content.
-fn check_content(index: pg_sys::Relation, content: Content) {
-    // SAFETY: an open relation, which has its catalogue row.
-    let (kind, oid) = unsafe { (Kind::of_index(index), (*index).rd_id) };
+/// Raises 0A000 unless an index of this kind has the content.
+fn check_content(oid: pg_sys::Oid, kind: Kind, content: Content) {
     match (content, kind) {
         (Content::Passages, Kind::Passages) => {}
         (Content::Passages, _) => raise_is_not_of_passages(&relation_name(oid)),
@@ -375,12 +373,12 @@ fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored)
 
 /// Under SERIALIZABLE, predicate-locks the whole table, by beginning a sequential scan.
 fn predicate_lock(opened: &Opened) {
-    // SAFETY: an open heap and the query's snapshot; the scan reads nothing.
-    unsafe {
-        if pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 {
-            let snapshot = pg_sys::GetActiveSnapshot();
-            pg_sys::table_endscan(compat::begin_scan(opened.heap, snapshot));
-        }
+    // SAFETY: reads a setting of the transaction.
+    if unsafe { pg_sys::XactIsoLevel } == pg_sys::XACT_SERIALIZABLE as i32 {
+        // SAFETY: an open heap and the query's snapshot.
+        let scan = unsafe { compat::begin_scan(opened.heap, pg_sys::GetActiveSnapshot()) };
+        // SAFETY: the scan was begun, and reads nothing.
+        unsafe { pg_sys::table_endscan(scan) };
     }
 }
 

@@ -25,15 +25,16 @@ const MESSAGES: usize = 16;
 /// The most workers for a join: as many as PostgreSQL would use for a parallel scan of an index
 /// with so many pages, unless a table sets parallel_workers.
 pub fn most_workers(opened: &[Opened], pages: f64) -> usize {
-    // SAFETY: reads settings, and the options of open tables.
-    let (most, least_pages, of_tables) = unsafe {
-        if pg_sys::ParallelWorkerNumber >= 0 {
-            return 0;
-        }
-        let of_tables = opened.iter().filter_map(|opened| parallel_workers(opened.heap)).max();
-        (pg_sys::max_parallel_workers_per_gather, pg_sys::min_parallel_index_scan_size, of_tables)
-    };
+    // SAFETY: reads the process's state.
+    if unsafe { pg_sys::ParallelWorkerNumber } >= 0 {
+        return 0;
+    }
+    let of_tables = opened.iter().filter_map(parallel_workers).max();
+    // SAFETY: reads a setting.
+    let least_pages = unsafe { pg_sys::min_parallel_index_scan_size };
     let workers = of_tables.unwrap_or_else(|| workers_for(pages, f64::from(least_pages)));
+    // SAFETY: reads a setting.
+    let most = unsafe { pg_sys::max_parallel_workers_per_gather };
     usize::try_from(workers.min(most)).unwrap_or(0)
 }
 
@@ -46,12 +47,9 @@ fn workers_for(pages: f64, least_pages: f64) -> i32 {
 }
 
 /// A table's option parallel_workers, if it has been set.
-///
-/// # Safety
-/// The table is open.
-unsafe fn parallel_workers(heap: pg_sys::Relation) -> Option<i32> {
-    // SAFETY: `heap` is an open table, whose options are null or of this type.
-    let options = unsafe { (*heap).rd_options.cast::<pg_sys::StdRdOptions>().as_ref()? };
+fn parallel_workers(opened: &Opened) -> Option<i32> {
+    // SAFETY: the heap is an open table, whose options are null or of this type.
+    let options = unsafe { (*opened.heap).rd_options.cast::<pg_sys::StdRdOptions>().as_ref()? };
     Some(options.parallel_workers).filter(|&workers| workers >= 0)
 }
 
@@ -122,14 +120,17 @@ impl Team {
 
     unsafe fn launch_with<F: Key>(content: &Content<'_, F>) -> Option<Self> {
         let chunks = content.chunks();
+        // SAFETY: the chunks are those of the content.
+        let fill = |toc| unsafe { content.store(toc) };
+        let function = c"pg_simhash_join_worker";
         // SAFETY: the function is the entry point in `worker.rs`, and `store` fills chunks of these
         // sizes.
-        unsafe {
-            let fill = |toc| content.store(toc);
-            let context = launch(c"pg_simhash_join_worker", content.workers, &chunks, fill)?;
-            let (shared, workers) = (Shared::new((*context).toc), QUEUES.speakers(context));
-            Some(Self { context, shared, workers, expected: false })
-        }
+        let context = unsafe { launch(function, content.workers, &chunks, fill) }?;
+        // SAFETY: the memory is filled. It is used only until `finish` ends the context.
+        let shared = unsafe { Shared::new((*context).toc) };
+        // SAFETY: the content made the queues, and the workers were launched.
+        let workers = unsafe { QUEUES.speakers(context) };
+        Some(Self { context, shared, workers, expected: false })
     }
 
     /// Works for a while, and appends the pairs found. False when the whole walk is done.

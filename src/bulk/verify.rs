@@ -138,14 +138,13 @@ fn check_column(table: pg_sys::Oid, name: &str) {
         refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, "does not exist")
     }
     // SAFETY: catalogue look-ups of a column that exists.
-    let (is_text, user) = unsafe {
-        let base = pg_sys::getBaseType(pg_sys::get_atttype(table, number));
-        let is_text = number > 0 && pg_sys::IsBinaryCoercible(base, pg_sys::TEXTOID);
-        (is_text, pg_sys::GetUserId())
-    };
-    if !is_text {
+    let base = unsafe { pg_sys::getBaseType(pg_sys::get_atttype(table, number)) };
+    // SAFETY: a catalogue look-up.
+    if number <= 0 || !unsafe { pg_sys::IsBinaryCoercible(base, pg_sys::TEXTOID) } {
         refuse(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, "is no text")
     }
+    // SAFETY: reads this backend's current user.
+    let user = unsafe { pg_sys::GetUserId() };
     if !may_read(table, Some(number), user) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,

@@ -26,14 +26,15 @@ pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
-    // SAFETY: the leader filled the memory before it launched workers, and each has a queue. A
-    // worker stays attached until its end.
-    unsafe {
-        let shared = Shared::new(toc);
-        show_query(shared.query());
-        let queue = Queue(QUEUES.of_worker(toc, segment));
-        with_fingerprint_type!(shared.task().bits, F => work::<F>(&shared, queue));
-    }
+    // SAFETY: the leader filled the memory before it launched workers, to which this one stays
+    // attached until its end.
+    let shared = unsafe { Shared::new(toc) };
+    // SAFETY: as above.
+    unsafe { show_query(shared.query()) };
+    // SAFETY: each worker has a queue.
+    let queue = Queue(unsafe { QUEUES.of_worker(toc, segment) });
+    // SAFETY: the task has the width of fingerprints of this type.
+    with_fingerprint_type!(shared.task().bits, F => unsafe { work::<F>(&shared, queue) });
 }
 
 /// The queue to the leader.

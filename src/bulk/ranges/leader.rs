@@ -117,16 +117,15 @@ impl Ranges {
             workers: self.workers,
             query: current_query(),
         };
+        // SAFETY: the chunks are those of the content.
+        let (chunks, fill) = (content.chunks(), |toc| unsafe { content.store(toc) });
+        let function = c"pg_simhash_range_worker";
         // SAFETY: the function is the entry point in `worker.rs`, and `store` fills chunks of these
         // sizes.
-        let mut team = unsafe {
-            let (chunks, fill) = (content.chunks(), |toc| content.store(toc));
-            let Some(context) = launch(c"pg_simhash_range_worker", self.workers, &chunks, fill)
-            else {
-                return Outcome::NoWorkers;
-            };
-            Team::<K>::attach(context, starts.len(), most)
-        };
+        let context = unsafe { launch(function, self.workers, &chunks, fill) };
+        let Some(context) = context else { return Outcome::NoWorkers };
+        // SAFETY: the content has filled the memory, and the workers were launched.
+        let mut team = unsafe { Team::<K>::attach(context, starts.len(), most) };
         let mut leaves = Leaves::new(indexes, self.split);
         let mut range = Range::new(limit);
         loop {
@@ -219,12 +218,12 @@ impl<K: TreeKey> Team<K> {
     /// # Safety
     /// `context` has the chunks and queues of a [`Content`], and its workers have been launched.
     unsafe fn attach(context: *mut pg_sys::ParallelContext, ranges: usize, most: usize) -> Self {
-        // SAFETY: the context's chunks are filled, and it has launched workers with these queues.
-        unsafe {
-            let (shared, workers) = (Shared::new((*context).toc), QUEUES.speakers(context));
-            let rows = (0..ranges).map(|_| Vec::new()).collect();
-            Self { context, shared, workers, expected: false, rows, read: 0, most, is_full: false }
-        }
+        // SAFETY: the context's chunks are filled, and used only until it ends.
+        let shared = unsafe { Shared::new((*context).toc) };
+        // SAFETY: the context has launched workers with these queues.
+        let workers = unsafe { QUEUES.speakers(context) };
+        let rows = (0..ranges).map(|_| Vec::new()).collect();
+        Self { context, shared, workers, expected: false, rows, read: 0, most, is_full: false }
     }
 
     /// Reads messages of workers. False if there were none.

@@ -75,19 +75,20 @@ impl<K: TreeKey> Content<'_, K> {
     /// # Safety
     /// `toc` has the chunks of [`Content::chunks`], in these sizes.
     pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) {
+        let task = Task {
+            plan: self.plan.clone(),
+            table: self.table,
+            split: self.split,
+            limit: self.limit,
+            sources: self.sources.len(),
+            starts: self.starts.len(),
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        };
         // SAFETY: the chunks have these sizes. They are aligned to ALIGNOF_BUFFER, which is more
         // than any type here needs.
         unsafe {
-            find::<Task>(toc, chunk::TASK).write(Task {
-                plan: self.plan.clone(),
-                table: self.table,
-                split: self.split,
-                limit: self.limit,
-                sources: self.sources.len(),
-                starts: self.starts.len(),
-                next: AtomicUsize::new(0),
-                stop: AtomicBool::new(false),
-            });
+            find::<Task>(toc, chunk::TASK).write(task);
             copy(self.sources, find(toc, chunk::SOURCES));
             copy(self.starts, find(toc, chunk::STARTS));
             copy(self.query.to_bytes_with_nul(), find(toc, chunk::QUERY));

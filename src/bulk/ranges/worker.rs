@@ -25,18 +25,19 @@ pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
-    // SAFETY: the leader filled the memory before it launched workers, and each has a queue. A
-    // worker stays attached until its end.
-    unsafe {
-        let shared = Shared::new(toc);
-        show_query(shared.query());
-        let queue = QUEUES.of_worker(toc, segment);
-        let mut opened: Vec<Opened> = shared.sources().iter().map(Source::open).collect();
-        let Some(first) = opened.first() else { return };
-        with_key_type!(family(first.rel()), K => work::<K>(&opened, shared, queue));
-        // In reverse order, because each restores the privileges from before it was opened.
-        while opened.pop().is_some() {}
-    }
+    // SAFETY: the leader filled the memory before it launched workers, to which this one stays
+    // attached until its end.
+    let shared = unsafe { Shared::new(toc) };
+    // SAFETY: as above.
+    unsafe { show_query(shared.query()) };
+    // SAFETY: each worker has a queue.
+    let queue = unsafe { QUEUES.of_worker(toc, segment) };
+    let mut opened: Vec<Opened> = shared.sources().iter().map(Source::open).collect();
+    let Some(first) = opened.first() else { return };
+    // SAFETY: the indexes that the leader reads have keys of this type.
+    with_key_type!(family(first.rel()), K => unsafe { work::<K>(&opened, shared, queue) });
+    // In reverse order, because each restores the privileges from before it was opened.
+    while opened.pop().is_some() {}
 }
 
 /// Takes ranges until none is left.

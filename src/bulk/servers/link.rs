@@ -55,11 +55,9 @@ impl Call {
             )
         };
         let (library, name) = (c"$libdir/dblink", c"dblink_disconnect");
+        let (library, name, handle) = (library.as_ptr(), name.as_ptr(), std::ptr::null_mut());
         // SAFETY: the names are C strings; a missing function is an ERROR.
-        let disconnect = unsafe {
-            let handle = std::ptr::null_mut();
-            pg_sys::load_external_function(library.as_ptr(), name.as_ptr(), true, handle)
-        };
+        let disconnect = unsafe { pg_sys::load_external_function(library, name, true, handle) };
         Self { dblink, disconnect, open: RefCell::new(Vec::new()) }
     }
 
@@ -102,17 +100,14 @@ impl Call {
     pub fn end(&self) {
         for connection in self.open.take() {
             let close = || {
+                // SAFETY: a C function of SQL.
+                let function: pg_sys::PGFunction = unsafe { std::mem::transmute(self.disconnect) };
+                let (start, length) = (connection.as_ptr().cast(), connection.len() as i32);
+                // SAFETY: the name has so many bytes, which are copied.
+                let name = unsafe { pg_sys::cstring_to_text_with_len(start, length) }.into();
                 // SAFETY: the function is dblink_disconnect, which takes a text and looks it up in
                 // a table of its own.
-                unsafe {
-                    let function =
-                        std::mem::transmute::<*mut c_void, pg_sys::PGFunction>(self.disconnect);
-                    let bytes = connection.as_bytes();
-                    let name =
-                        pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as i32);
-                    let name = pg_sys::Datum::from(name);
-                    pg_sys::DirectFunctionCall1Coll(function, pg_sys::InvalidOid, name);
-                }
+                unsafe { pg_sys::DirectFunctionCall1Coll(function, pg_sys::InvalidOid, name) };
             };
             drop(catch_unwind(AssertUnwindSafe(close)));
         }

@@ -17,6 +17,7 @@ use crate::am::kind::Kind;
 use crate::am::opened::Opened;
 use crate::am::passages::PassageRecipe;
 use crate::am::texts::Recipe;
+use crate::bulk::heap::heap_pages;
 use crate::bulk::order::find_roots;
 use crate::bulk::row;
 use crate::bulk::session::open_all;
@@ -164,33 +165,25 @@ pub fn keys(index: pg_sys::Oid, bands: usize, range: (u32, Option<u32>)) -> Vec<
 /// The rows of a part, by the roots of their HOT chains.
 struct Roots<'a> {
     one: &'a Opened,
-    reader: Reader,
+    reader: Reader<'a>,
     pages: u32,
 }
 
 impl<'a> Roots<'a> {
-    /// # Safety
-    /// The relations are open while this is used.
-    unsafe fn new(one: &'a Opened) -> Self {
-        // SAFETY: the caller keeps the relations open while this is used.
-        Self { one, reader: unsafe { Reader::new(one) }, pages: 0 }
+    fn new(one: &'a Opened) -> Self {
+        Self { one, reader: Reader::new(one), pages: 0 }
     }
 
     /// Calls `read` with a row's visible version and its text. `None` if there is none.
     fn with_text<T>(&mut self, root: u64, read: impl FnOnce(u64, &str) -> T) -> Option<T> {
         check_for_interrupts();
         if tid::parts(root).0 >= self.pages {
-            // SAFETY: the heap is open.
-            self.pages = unsafe {
-                let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-                pg_sys::RelationGetNumberOfBlocksInFork(self.one.heap, main)
-            };
+            self.pages = heap_pages(self.one);
         }
         // If the heap ends before the row's page, the row was removed after its keys were read.
         let is_there = tid::parts(root).0 < self.pages;
         let visible = if is_there { self.reader.visible(root) } else { None }?;
-        // SAFETY: the row is in its slot.
-        unsafe { self.reader.with_text(|text| read(visible, text)) }
+        self.reader.with_text(|text| read(visible, text))
     }
 }
 
@@ -242,8 +235,7 @@ pub fn texts(
         // SAFETY: the index is open.
         unsafe { recipe.simhasher(one.rel()) }
     });
-    // SAFETY: the relations are open while it is used.
-    let mut rows = unsafe { Roots::new(one) };
+    let mut rows = Roots::new(one);
     let mut answer = Answer { messages: Vec::new(), last: Vec::new(), bytes: 0, most };
     for root in tids(roots) {
         let read = rows.with_text(root, |visible, text| {
@@ -274,8 +266,7 @@ pub fn tokens(index: pg_sys::Oid, roots: &[u8], most: usize) -> Vec<Vec<u8>> {
     let Some(one) = opened.first() else { return Vec::new() };
     // SAFETY: the index is open.
     let mut simhasher = unsafe { PassageRecipe::of(one.rel()).simhasher(one.rel()) };
-    // SAFETY: the relations are open while it is used.
-    let mut rows = unsafe { Roots::new(one) };
+    let mut rows = Roots::new(one);
     let mut answer = Answer { messages: Vec::new(), last: Vec::new(), bytes: 0, most };
     for root in tids(roots) {
         let read = rows.with_text(root, |visible, text| {

@@ -53,6 +53,21 @@ struct Worker {
 }
 
 impl Worker {
+    /// Attaches the leader to the queues of a worker.
+    ///
+    /// # Safety
+    /// The context has the chunks of [`Cutters::launch`], and has launched this worker.
+    unsafe fn attach(context: *mut pg_sys::ParallelContext, number: usize) -> Self {
+        // SAFETY: the context exists, and has launched this worker.
+        let (toc, segment, handle) =
+            unsafe { ((*context).toc, (*context).seg, (*(*context).worker.add(number)).bgwhandle) };
+        // SAFETY: a queue of this segment, of which the leader is one end.
+        let attach = |queue| unsafe { pg_sys::shm_mq_attach(queue, segment, handle) };
+        // SAFETY: the chunk has two queues for this worker.
+        let [texts, sets] = unsafe { queues(toc, number) }.map(attach);
+        Self { texts, sets, message: Vec::new(), is_full: false, busy: 0 }
+    }
+
     /// Sends the message, or the rest of it. False if it does not fit yet.
     fn send(&mut self) -> bool {
         // SAFETY: the leader's context exists until the end, and so do its queues. A message that
@@ -77,39 +92,29 @@ impl Cutters {
     /// Launches workers that cut texts by a config, if some are available.
     pub fn launch(config: &str, workers: usize) -> Option<Self> {
         let query = current_query().to_bytes_with_nul();
+        let config: Vec<u8> = config.bytes().chain([0]).collect();
         let chunks = [
-            (chunk::CONFIG, config.len() + 1),
+            (chunk::CONFIG, config.len()),
             (chunk::QUEUES, 2 * workers * QUEUE),
             (chunk::QUERY, query.len()),
         ];
         let fill = |toc| {
             // SAFETY: the chunks are of these sizes, and no worker has attached to the queues yet.
             unsafe {
-                let to = find::<u8>(toc, chunk::CONFIG);
-                copy(config.as_bytes(), to);
-                to.add(config.len()).write(0);
+                copy(&config, find(toc, chunk::CONFIG));
                 copy(query, find(toc, chunk::QUERY));
-                let ours = pg_sys::MyProc;
-                for worker in 0..workers {
-                    let [texts, sets] = queues(toc, worker);
-                    pg_sys::shm_mq_set_sender(pg_sys::shm_mq_create(texts.cast(), QUEUE), ours);
-                    pg_sys::shm_mq_set_receiver(pg_sys::shm_mq_create(sets.cast(), QUEUE), ours);
-                }
+                (0..workers).for_each(|worker| make_queues(toc, worker));
             }
         };
+        let function = c"pg_simhash_cut_worker";
         // SAFETY: the function is the entry point below, and `fill` keeps to the sizes of the
         // chunks.
-        unsafe {
-            let context = launch(c"pg_simhash_cut_worker", workers, &chunks, fill)?;
-            let worker = |worker| {
-                let handle = (*(*context).worker.add(worker)).bgwhandle;
-                let [texts, sets] = queues((*context).toc, worker)
-                    .map(|queue| pg_sys::shm_mq_attach(queue, (*context).seg, handle));
-                Worker { texts, sets, message: Vec::new(), is_full: false, busy: 0 }
-            };
-            let workers = (0..(*context).nworkers_launched as usize).map(worker).collect();
-            Some(Self { context, workers, expected: false })
-        }
+        let context = unsafe { launch(function, workers, &chunks, fill) }?;
+        // SAFETY: the context exists.
+        let launched = unsafe { (*context).nworkers_launched } as usize;
+        // SAFETY: the context has these chunks and has launched so many workers.
+        let attach = |number| unsafe { Worker::attach(context, number) };
+        Some(Self { context, workers: (0..launched).map(attach).collect(), expected: false })
     }
 
     /// Sends as much as fits into the queues, always to the worker that has the fewest messages to
@@ -171,16 +176,14 @@ const NOT_SETS: &str = "sent a message that is none";
 impl Drop for Cutters {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: the context exists, and the queues are not used any more. A worker ends when
-            // it finds that the leader has detached.
-            unsafe {
-                for worker in &self.workers {
-                    pg_sys::shm_mq_detach(worker.texts);
-                    pg_sys::shm_mq_detach(worker.sets);
-                }
-                pg_sys::WaitForParallelWorkersToFinish(self.context);
-                disband(self.context);
+            for queue in self.workers.iter().flat_map(|worker| [worker.texts, worker.sets]) {
+                // SAFETY: the queue is attached, and not used any more.
+                unsafe { pg_sys::shm_mq_detach(queue) };
             }
+            // SAFETY: the context exists. A worker ends when it finds that the leader has detached.
+            unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) };
+            // SAFETY: no worker runs any more.
+            unsafe { disband(self.context) };
         }
     }
 }
@@ -190,11 +193,25 @@ impl Drop for Cutters {
 /// # Safety
 /// `toc` has the chunk of queues, and these are for more workers than `worker`.
 unsafe fn queues(toc: *mut pg_sys::shm_toc, worker: usize) -> [*mut pg_sys::shm_mq; 2] {
+    // SAFETY: the table of contents has this chunk.
+    let all: *mut u8 = unsafe { find(toc, chunk::QUEUES) };
     // SAFETY: the chunk has two queues for each worker, this one included.
-    unsafe {
-        let all: *mut u8 = find(toc, chunk::QUEUES);
-        [2 * worker, 2 * worker + 1].map(|queue| all.add(queue * QUEUE).cast())
-    }
+    [2 * worker, 2 * worker + 1].map(|queue| unsafe { all.add(queue * QUEUE).cast() })
+}
+
+/// Makes the queues of a worker, with the leader as one end of each.
+///
+/// # Safety
+/// As for [`queues`], and the chunk has not been written to there.
+unsafe fn make_queues(toc: *mut pg_sys::shm_toc, worker: usize) {
+    // SAFETY: the chunk has room for the queues of this worker.
+    let make = |queue: *mut pg_sys::shm_mq| unsafe { pg_sys::shm_mq_create(queue.cast(), QUEUE) };
+    // SAFETY: as the caller guarantees.
+    let [texts, sets] = unsafe { queues(toc, worker) }.map(make);
+    // SAFETY: the queue has no sender yet.
+    unsafe { pg_sys::shm_mq_set_sender(texts, pg_sys::MyProc) };
+    // SAFETY: the queue has no receiver yet.
+    unsafe { pg_sys::shm_mq_set_receiver(sets, pg_sys::MyProc) };
 }
 
 /// The worker's entry point, which PostgreSQL looks up by its name.
@@ -205,26 +222,31 @@ pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
-    // SAFETY: the leader filled the memory before it launched workers, and each has its queues. A
-    // worker stays attached until its end.
-    unsafe {
-        show_query(find(toc, chunk::QUERY));
-        let config = CStr::from_ptr(find(toc, chunk::CONFIG)).to_string_lossy();
-        let queues = queues(toc, pg_sys::ParallelWorkerNumber as usize);
-        pg_sys::shm_mq_set_receiver(queues[0], pg_sys::MyProc);
-        pg_sys::shm_mq_set_sender(queues[1], pg_sys::MyProc);
-        let [texts, sets] =
-            queues.map(|queue| pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()));
-        let config = near_recipe(&ConfigText::config_of(&config));
-        let Ok(mut simhasher) = Simhasher::new(config) else { lost("has no words to cut by") };
-        let mut answer = Vec::new();
-        while let Some(message) = compat::receive(texts) {
-            if cut(&mut simhasher, message, &mut answer).is_none() {
-                lost("was sent a message that is none");
-            }
-            if !matches!(compat::send(sets, &answer, true), Sent::All) {
-                break;
-            }
+    // SAFETY: the leader filled the memory before it launched workers, to which this one stays
+    // attached until its end.
+    unsafe { show_query(find(toc, chunk::QUERY)) };
+    // SAFETY: as above; the config ends with NUL.
+    let config = unsafe { CStr::from_ptr(find(toc, chunk::CONFIG)) }.to_string_lossy();
+    // SAFETY: each worker has its queues.
+    let queues = unsafe { queues(toc, pg_sys::ParallelWorkerNumber as usize) };
+    // SAFETY: the leader left this end of the queue to the worker.
+    unsafe { pg_sys::shm_mq_set_receiver(queues[0], pg_sys::MyProc) };
+    // SAFETY: as above.
+    unsafe { pg_sys::shm_mq_set_sender(queues[1], pg_sys::MyProc) };
+    // SAFETY: the worker is one end of each queue.
+    let attach = |queue| unsafe { pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()) };
+    let [texts, sets] = queues.map(attach);
+    let config = near_recipe(&ConfigText::config_of(&config));
+    let Ok(mut simhasher) = Simhasher::new(config) else { lost("has no words to cut by") };
+    let mut answer = Vec::new();
+    // SAFETY: attached as the receiver; a message is used only before the next.
+    while let Some(message) = unsafe { compat::receive(texts) } {
+        if cut(&mut simhasher, message, &mut answer).is_none() {
+            lost("was sent a message that is none");
+        }
+        // SAFETY: attached as the sender.
+        if unsafe { compat::send(sets, &answer, true) } != Sent::All {
+            break;
         }
     }
 }

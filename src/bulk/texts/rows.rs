@@ -56,7 +56,7 @@ pub struct TextRows<'a> {
     texts: &'a mut Texts,
     opened: &'a OpenedAll,
     /// The reader of the table that was read last.
-    reader: Option<(usize, Reader)>,
+    reader: Option<(usize, Reader<'a>)>,
     wanted: Wanted,
     cutters: Option<Cutters>,
     /// How many workers may be launched, if there is work enough.
@@ -122,10 +122,8 @@ impl<'a> TextRows<'a> {
     /// With parallel workers, if PostgreSQL's settings allow some. They live as long as this, and
     /// nothing may be written meanwhile.
     pub fn with_workers(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
-        // SAFETY: the relations are open.
-        let pages = opened.iter().map(|opened| f64::from(unsafe { pages(opened.index) })).sum();
-        // SAFETY: the relations are open.
-        let is_safe = opened.iter().all(|opened| unsafe { Indexed::is_parallel_safe(opened) });
+        let pages = opened.iter().map(|opened| f64::from(index_pages(opened))).sum();
+        let is_safe = opened.iter().all(Indexed::is_parallel_safe);
         let may_launch = texts.config.is_some() && is_safe;
         let workers = if may_launch { most_workers(opened, pages) } else { 0 };
         Self { workers, ..Self::new(texts, opened) }
@@ -160,16 +158,14 @@ impl<'a> TextRows<'a> {
         let number = self.texts.places.number(place);
         let (table, opened) = (row::table(number), self.opened);
         let kept = self.reader.take().filter(|&(kept, _)| kept == table);
-        // SAFETY: the relations are open as long as this.
-        let reader = || (table, unsafe { Reader::new(&opened[table]) });
+        let reader = || (table, Reader::new(&opened[table]));
         let (_, reader) = self.reader.insert(kept.unwrap_or_else(reader));
         let visible = row::number(table, reader.visible(row::tid(number))?);
         if visible != number {
             self.texts.moved.insert(number, visible);
         }
         let simhasher = &mut self.texts.simhasher;
-        // SAFETY: the row is in its slot.
-        unsafe { reader.with_text(|text| read(simhasher, text)) }
+        reader.with_text(|text| read(simhasher, text))
     }
 }
 
@@ -271,29 +267,25 @@ impl Source for TextRows<'_> {
     }
 }
 
-/// # Safety
-/// The relation is open.
-unsafe fn pages(relation: pg_sys::Relation) -> u32 {
-    // SAFETY: the caller has opened the relation.
-    unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, pg_sys::ForkNumber::MAIN_FORKNUM) }
+/// The number of pages that an index has now.
+fn index_pages(opened: &Opened) -> u32 {
+    let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: the index is open as long as `opened` exists.
+    unsafe { pg_sys::RelationGetNumberOfBlocksInFork(opened.index, main) }
 }
 
 /// Reads the texts of one table's rows, as the column or expression of its index yields them.
-pub struct Reader {
-    heap: Heap,
+pub struct Reader<'a> {
+    heap: Heap<'a>,
     kind: Kind,
-    indexed: Indexed,
+    indexed: Indexed<'a>,
 }
 
-impl Reader {
-    /// # Safety
-    /// The relations stay open while the result is used.
-    pub unsafe fn new(opened: &Opened) -> Self {
-        // SAFETY: the caller keeps the relations open while the result is used.
-        unsafe {
-            let (heap, kind) = (Heap::new(opened), Kind::of_index(opened.index));
-            Self { heap, kind, indexed: Indexed::new(opened) }
-        }
+impl<'a> Reader<'a> {
+    pub fn new(opened: &'a Opened) -> Self {
+        // SAFETY: the index is open as long as `opened` exists.
+        let kind = unsafe { Kind::of_index(opened.index) };
+        Self { heap: Heap::new(opened), kind, indexed: Indexed::new(opened) }
     }
 
     /// The version of a row that the query sees. It is in the heap's slot afterwards.
@@ -302,18 +294,14 @@ impl Reader {
     }
 
     /// Calls `read` with the text of the row in the heap's slot. `None` for NULL.
-    ///
-    /// # Safety
-    /// The heap's slot has a row.
-    pub unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
+    pub fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
         let kind = self.kind;
-        // SAFETY: the slot has a row. The value is of the index's column, whose kind this is.
-        unsafe {
-            self.indexed.with(self.heap.slot(), |value| match kind {
-                Kind::NearTexts => NearText::with(value, |near| read(&near.text)),
-                _ => with_text(value, read),
-            })
-        }
+        self.indexed.with(&self.heap, |value| match kind {
+            // SAFETY: the value is of the index's column, whose kind this is.
+            Kind::NearTexts => unsafe { NearText::with(value, |near| read(&near.text)) },
+            // SAFETY: as above; the values of all other kinds with texts are texts.
+            _ => unsafe { with_text(value, read) },
+        })
     }
 }
 

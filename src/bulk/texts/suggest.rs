@@ -62,14 +62,14 @@ pub fn histogram(opened: &Opened, each: impl FnMut(&Pair<'_>)) -> Histogram {
     let rel = opened.rel();
     let recipe = Recipe::of(rel);
     // SAFETY: the relations are open.
-    let (heap, index, simhasher) =
-        unsafe { ((*opened.heap).rd_id, (*opened.index).rd_id, recipe.simhasher(rel)) };
+    let [heap, index] = [opened.heap, opened.index].map(|relation| unsafe { (*relation).rd_id });
+    // SAFETY: the index is open.
+    let simhasher = unsafe { recipe.simhasher(rel) };
     let _progress = Progress::start(Command::Suggest, heap, index, 1, 0);
     let config = ConfigText::config_of(&recipe.config);
     with_key_type!(family(rel), K => {
         let index = open::<K>(rel);
-        // SAFETY: the relations stay open while this is used.
-        let reader = unsafe { Reader::new(opened) };
+        let reader = Reader::new(opened);
         let law = Law::of(recipe.similarity);
         let Some(law) = law else { raise_no_law(recipe.similarity) };
         let random = SplitMix64::new(0);
@@ -102,7 +102,7 @@ struct Looking<'a, K: TreeKey> {
     config: Config,
     law: Law,
     sketcher: Sketcher,
-    reader: Reader,
+    reader: Reader<'a>,
     random: SplitMix64,
     known: Known,
     /// The bytes of all texts read, and how many texts of candidates these are.
@@ -191,15 +191,12 @@ impl<K: TreeKey> Looking<'_, K> {
     fn read_anew(&mut self, tid: u64) -> Option<Read> {
         let row = self.reader.visible(tid)?;
         let (sketcher, config, bytes) = (&mut self.sketcher, &self.config, &mut self.bytes);
-        // SAFETY: `visible` has put the row into the reader's slot.
-        unsafe {
-            self.reader.with_text(|text| {
-                *bytes += text.len();
-                let sketch = sketcher.sketch(text, &mut interrupts());
-                let parts = Parts::of(text, config, &mut interrupts());
-                Read { row, text: beginning(text), sketch, parts }
-            })
-        }
+        self.reader.with_text(|text| {
+            *bytes += text.len();
+            let sketch = sketcher.sketch(text, &mut interrupts());
+            let parts = Parts::of(text, config, &mut interrupts());
+            Read { row, text: beginning(text), sketch, parts }
+        })
     }
 
     /// The neighbours of a row, and for how many each counts. If more than `left` texts would have
