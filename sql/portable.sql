@@ -41,12 +41,12 @@ BEGIN
   SELECT * INTO law FROM near_law(similarity);
   IF law.bands IS NULL THEN
     RAISE numeric_value_out_of_range USING
-      MESSAGE = format('similarity %s is not served by these sketches', similarity),
+      MESSAGE = format('similarity %s is out of range for these sketches', similarity),
       HINT = 'Allowed: 0.5 to 1.';
   END IF;
   IF cardinality(a_sketch) <> 35 OR cardinality(b_sketch) <> 35 THEN
     RAISE invalid_parameter_value USING
-      MESSAGE = 'a sketch has 35 keys',
+      MESSAGE = 'a sketch must have 35 keys',
       HINT = 'Make sketches for the similarity 0.5: pg_simhash.sketch(text, 0.5).';
   END IF;
   FOR band IN 1 .. law.bands LOOP

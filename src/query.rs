@@ -153,7 +153,7 @@ unsafe fn check_columns(
     // SAFETY: `descriptor` is null or belongs to an open portal.
     let count = unsafe { descriptor.as_ref() }.map_or(0, |descriptor| descriptor.natts as usize);
     if count != columns.len() {
-        raise_unfit(query, &format!("it yields {count} columns"), columns);
+        raise_unfit(query, &format!("it returns {count} columns"), columns);
     }
     columns
         .iter()
@@ -176,7 +176,7 @@ fn raise_unfit(query: &str, why: &str, columns: &[Column<'_>]) -> ! {
     let wanted: Vec<String> = columns.iter().map(|c| format!("{} {}", c.name, c.types)).collect();
     raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("query \"{shown}\" does not serve: {why}"),
-        &format!("It must be one query that yields ({}).", wanted.join(", ")),
+        format!("invalid query \"{shown}\": {why}"),
+        &format!("It must be one query that returns ({}).", wanted.join(", ")),
     )
 }

@@ -285,8 +285,11 @@ pub fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32)
     if columns > SCOPE_COLUMNS {
         raise(
             PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
-            format!("index \"{}\" has {columns} columns before its last key column", rel.name()),
-            &format!("At most {SCOPE_COLUMNS} columns are compared by equality."),
+            format!(
+                "index \"{}\" has too many columns before its last key column: {columns}",
+                rel.name()
+            ),
+            &format!("At most {SCOPE_COLUMNS} columns can be compared by equality."),
         );
     }
     let mut scope = 0;
@@ -312,7 +315,7 @@ fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
-                "column {} of index \"{}\" is not compared by equality",
+                "column {} of index \"{}\" cannot be compared by equality",
                 column + 1,
                 rel.name()
             ),
@@ -348,8 +351,8 @@ fn check_base_type(rel: IndexRel, column: usize) {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!(
-            "column {number} of index \"{}\" is of type {base}, which may be compared otherwise \
-             than the {declared} that its operator class is for",
+            "column {number} of index \"{}\" is of type {base}, but its operator class is for type \
+             {declared}",
             rel.name()
         ),
         if declared == "text" {
@@ -370,14 +373,14 @@ fn new_payload(rel: IndexRel) -> usize {
     let values: usize = columns.iter().map(|column| column.length).sum();
     let nulls = null_bytes(columns.len());
     let hint = format!(
-        "Included columns are of types of fixed length (bigint, integer, uuid, timestamptz, ...), \
-         and have {MOST_INCLUDED} bytes together at most."
+        "Included columns must be of types of fixed length (bigint, integer, uuid, timestamptz, \
+         ...), with at most {MOST_INCLUDED} bytes in total."
     );
     if let Some(place) = columns.iter().position(|column| column.length == 0) {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
-                "included column {} of index \"{}\" is of a type of variable length",
+                "included column {} of index \"{}\" must be of a type of fixed length",
                 place + 1,
                 rel.name()
             ),
@@ -387,7 +390,7 @@ fn new_payload(rel: IndexRel) -> usize {
     if values > MOST_INCLUDED {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!("the included columns of index \"{}\" have {values} bytes", rel.name()),
+            format!("included columns of index \"{}\" are too large: {values} bytes", rel.name()),
             &hint,
         );
     }

@@ -29,8 +29,8 @@ pub fn check_rows_are_here(opened: &Opened) {
                 "the rows of table \"{}\" are in the shards of Citus, not in index \"{index}\"",
                 relation_name(table)
             ),
-            "Name the index of a shard: run_command_on_shards runs a query for each; \
-             pairs across shards need a join.",
+            "Name the index of a shard: run_command_on_shards runs a query for each. Pairs across \
+             shards require a join.",
         )
     }
     // Children are not locked, so one may have been dropped meanwhile; it then has no name.

@@ -66,7 +66,7 @@ impl Searched {
             None => LENGTHS.contains(&bits),
         });
         let kind = kind.unwrap_or_else(|| {
-            let what = Damage::Other("its kind of key or number of blocks is impossible");
+            let what = Damage::Other("its kind of key or number of blocks is invalid");
             index.store.damaged(META_PAGE, &what)
         });
         Self { kind, bits }
@@ -270,17 +270,17 @@ fn refuse(index: IndexRel, code: u32) -> ! {
     let (message, hint) = if ScopeType::from_code(code).is_some() {
         (
             format!(
-                "index \"{}\" does not end in a column in which near rows are looked for",
+                "last key column of index \"{}\" cannot be searched for near-duplicates",
                 index.name()
             ),
-            "The last column is a text, a fingerprint, a ball, an array of fingerprints, a bit(n), \
-             or a bigint with the operator class hamming_int8_ops. Of other types index an \
-             expression that is one of these.",
+            "The last key column must be a text, a fingerprint, a ball, an array of fingerprints, \
+             a bit(n), or a bigint with the operator class hamming_int8_ops. For another type, \
+             index an expression of one of these types.",
         )
     } else {
         (
             format!(
-                "an operator class of access method simhash has the unknown key kind {}",
+                "operator class of access method simhash has the unknown key kind {}",
                 code as i32
             ),
             "Use the operator classes that come with pg_simhash.",
@@ -293,14 +293,16 @@ fn refuse(index: IndexRel, code: u32) -> ! {
 fn refuse_length(index: IndexRel, bits: Option<u32>) -> ! {
     let (least, most) = (LENGTHS.start(), LENGTHS.end());
     let message = match bits {
-        Some(bits) => format!("index \"{}\" is on bit strings of length {bits}", index.name()),
-        None => format!("index \"{}\" is on bit strings of no fixed length", index.name()),
+        Some(bits) => {
+            format!("index \"{}\" cannot be on bit strings of length {bits}", index.name())
+        }
+        None => format!("index \"{}\" cannot be on bit strings of variable length", index.name()),
     };
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         message,
         &format!(
-            "Its column is to be of type bit(n) with n from {least} to {most}: cast to bit(n)."
+            "The column must be of type bit(n) with n from {least} to {most}: cast it to bit(n)."
         ),
     )
 }

@@ -83,8 +83,8 @@ impl Opened {
             raise(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("index \"{}\" is not valid", self.rel().name()),
-                "CREATE INDEX CONCURRENTLY is not done or has failed: \
-                 wait, or REINDEX or drop the index.",
+                "CREATE INDEX CONCURRENTLY is still running or has failed: wait, or REINDEX or \
+                 drop the index.",
             )
         }
     }
@@ -213,7 +213,7 @@ pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
             format!("index with OID {} does not exist", index.to_u32()),
-            "It was dropped meanwhile, or its name was no index's.",
+            "The index was dropped concurrently, or the name was not that of an index.",
         )
     }
     if table == pg_sys::InvalidOid || is_partitioned(index) && !is_of_access_method(index) {
@@ -263,8 +263,8 @@ fn wrong_object(oid: pg_sys::Oid) -> ! {
     let kind = unsafe { pg_sys::get_rel_relkind(oid) } as u8;
     let hint = match (indexes_instead_of(oid).as_slice(), kind) {
         ([], pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_FOREIGN_TABLE) => {
-            "A table over servers is named where no other one, and no text beside fingerprints, is \
-             asked for: see docs/scale-out.md. Else name an index."
+            "A table over servers can be named only without a second table and without a column of \
+             texts beside fingerprints: see docs/scale-out.md. Otherwise name an index."
                 .into()
         }
         ([], _) => {

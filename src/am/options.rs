@@ -34,9 +34,9 @@ pub struct Options {
 }
 
 const PARAMETERS: &CStr =
-    c"The storage parameters are, of an index on texts, similarity (0.3 to 1: \
-    0.7 for 70 %), config and recent; of passages, words (5 to 10000), config and recent; of \
-    fingerprints, blocks (1 to 16); of each, fillfactor (50 to 100).";
+    c"An index on texts has the storage parameters similarity (0.3 to 1: 0.7 for 70 %), config and \
+      recent; one on passages, words (5 to 10000), config and recent; one on fingerprints, blocks \
+      (1 to 16); each, fillfactor (50 to 100).";
 
 /// The value of `similarity` if it was not given.
 const UNSET: f64 = 2.0;
@@ -168,7 +168,7 @@ impl Options {
             raise_useless(
                 rel,
                 name,
-                "It belongs to an index on a text. near_text(body, 0.8) says its own, and \
+                "The parameter is for an index on texts. near_text(body, 0.8) has its own, and \
                  fingerprints are compared by distance.",
             );
         }
@@ -186,7 +186,7 @@ impl Options {
             raise_useless(
                 rel,
                 "words",
-                "It belongs to an index of passages: USING simhash (body text_passage_ops).",
+                "The parameter is for an index on passages: USING simhash (body text_passage_ops).",
             );
         }
     }
@@ -197,7 +197,8 @@ impl Options {
             raise_useless(
                 rel,
                 "similarity",
-                "An index of passages has the parameter words: how many of them in a row.",
+                "An index on passages has the parameter words, the least number of words of a \
+                 passage.",
             );
         }
     }
@@ -205,13 +206,13 @@ impl Options {
     /// Raises 22023 if an index of texts has `blocks`.
     pub fn expect_no_blocks(rel: IndexRel) {
         if Self::blocks(rel, 0) > 0 {
-            raise_useless(rel, "blocks", "Only fingerprints are cut into blocks.");
+            raise_useless(rel, "blocks", "Only an index on fingerprints has blocks.");
         }
     }
 }
 
 fn raise_useless(rel: IndexRel, parameter: &str, hint: &str) -> ! {
-    let hint = format!("{hint} If the index has it: ALTER INDEX ... RESET ({parameter}).");
+    let hint = format!("{hint} To remove it: ALTER INDEX ... RESET ({parameter}).");
     raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("index \"{}\" cannot have the storage parameter \"{parameter}\"", rel.name()),

@@ -61,7 +61,7 @@ impl PassageRecipe {
         let words = meta(rel).rows as usize;
         let is_sound = WORDS.contains(&words);
         if !is_sound || config != "{}" && passages_config(config).is_none() {
-            rel.damaged(META_PAGE, &Damage::Other("its recipe for passages is impossible"));
+            rel.damaged(META_PAGE, &Damage::Other("its recipe for passages is invalid"));
         }
         Self { words, config: config.into(), lists: lists.into(), values: values.into() }
     }
@@ -91,7 +91,7 @@ impl PassageRecipe {
                     self.words,
                     self.config
                 ),
-                "Its storage parameters were changed since: REINDEX it to have them used.",
+                "Its storage parameters were changed after the build: REINDEX it to apply them.",
             );
         }
     }

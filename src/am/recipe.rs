@@ -90,9 +90,9 @@ fn recipe(mut node: Expression, schema: Schema) -> Option<(Expression, Width)> {
 fn raise_no_recipe(index: pg_sys::Oid) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("index \"{}\" does not say how fingerprints are made", relation_name(index)),
-        "It must be on an expression such as minhash128(body), or on a column that is GENERATED \
-         ALWAYS AS one. Else call the function that fills the column. \
-         An index on texts is searched by near_duplicate.",
+        format!("index \"{}\" does not define how its fingerprints are made", relation_name(index)),
+        "The index must be on an expression such as minhash128(body), or on a column that is \
+         GENERATED ALWAYS AS one. Otherwise call the function that fills the column. An index on \
+         texts is searched by near_duplicate.",
     )
 }

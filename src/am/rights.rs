@@ -19,7 +19,7 @@ pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {}", relation_name(heap)),
-            "SELECT on the table is needed, or on the indexed columns.",
+            "The call requires SELECT on the table or on the indexed columns.",
         )
     }
     heap
@@ -52,7 +52,10 @@ pub fn check_may_know(index: pg_sys::Oid) {
     heap_of(index);
     if !owns(index) {
         let heap = check_may_read(index);
-        check_rows_are_all(heap, "Call it as a role that row-level security does not apply to.");
+        check_rows_are_all(
+            heap,
+            "Call the function as a role that row-level security does not apply to.",
+        );
     }
 }
 
@@ -63,7 +66,7 @@ pub fn check_owner(index: pg_sys::Oid) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be owner of index {}", relation_name(index)),
-            "An index is checked by its owner or by a superuser.",
+            "An index can be checked by its owner or by a superuser.",
         );
     }
 }

@@ -81,12 +81,12 @@ impl Recipe {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!(
-                    "the last column of index \"{}\" is no call of near_text with a constant \
+                    "last key column of index \"{}\" must be a call of near_text with a constant \
                      similarity and a constant config",
                     rel.name()
                 ),
-                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=) with the name of the \
-                 column.",
+                "Use EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=) with the column's name \
+                 instead of body.",
             )
         };
         Self { similarity, config: config.into(), words: String::new(), values: VALUES.into() }
@@ -101,7 +101,7 @@ impl Recipe {
         let layout = Layout::of(similarity).map(|layout| (layout.bands, layout.rows));
         let is_sound = layout == Some((bands as usize, rows as usize));
         if !is_sound || config != "{}" && Config::parse(config).is_err() {
-            rel.damaged(META_PAGE, &Damage::Other("its recipe for texts is impossible"));
+            rel.damaged(META_PAGE, &Damage::Other("its recipe for texts is invalid"));
         }
         Self { similarity, config: config.into(), words: words.into(), values: values.into() }
     }
@@ -153,10 +153,10 @@ impl Recipe {
                     self.config
                 ),
                 if kind == Kind::NearTexts {
-                    "near_text says its own similarity and config: ALTER INDEX ... RESET \
+                    "near_text has its own similarity and config: ALTER INDEX ... RESET \
                      (similarity, config)."
                 } else {
-                    "Its storage parameters were changed since: REINDEX it to have them used."
+                    "Its storage parameters were changed after the build: REINDEX it to apply them."
                 },
             );
         }
@@ -216,11 +216,11 @@ pub(super) fn expect_same_values(rel: IndexRel, then: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(
-                "the keys of index \"{}\" were made by \"{then}\", and are made by \"{VALUES}\" \
-                 now",
+                "keys of index \"{}\" were made by \"{then}\", but this library makes them by \
+                 \"{VALUES}\"",
                 rel.name()
             ),
-            "This library has other rules, another dictionary or other tables: REINDEX it.",
+            "The rules, the dictionary or the tables of this library differ: REINDEX the index.",
         )
     }
 }
@@ -231,8 +231,11 @@ pub(super) fn expect_same_words(rel: IndexRel, then: &str, now: impl FnOnce() ->
     if !then.is_empty() && then != now() {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("index \"{}\" was built with another list of words or model", rel.name()),
-            "What its config names was made anew: REINDEX it.",
+            format!(
+                "index \"{}\" was built with another list of words or another model",
+                rel.name()
+            ),
+            "A list or model that its config names was replaced: REINDEX the index.",
         )
     }
 }
@@ -247,7 +250,7 @@ pub(super) fn warn_once(rel: IndexRel, message: &str, hint: &str) {
 fn raise_similarity(similarity: f64) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("the similarity {similarity} is out of range"),
+        format!("similarity {similarity} is out of range"),
         &format!("Allowed: {LEAST_SIMILARITY} to 1."),
     )
 }
@@ -302,11 +305,11 @@ impl NearKeys {
                 raise(
                     PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                     format!(
-                        "a near_text of similarity {} does not belong into an index for \
+                        "near_text of similarity {} cannot be stored in an index for similarity \
                          {similarity}",
                         near.similarity
                     ),
-                    "Similarity and config are the same for all rows.",
+                    "Similarity and config must be the same for all rows.",
                 )
             }
             self.of_text(&near.text, self.layout.bands)

@@ -91,7 +91,7 @@ impl OperatorClass {
         match Held::from_code(code) {
             None => complain(&format!("has the unknown key kind {}", code as i32)),
             Some(held) if !held.fits(self.input_type) => {
-                complain("is for a type of another size than its key kind")
+                complain("is for a type whose size does not match its key kind")
             }
             held => held,
         }
@@ -123,7 +123,7 @@ impl OperatorClass {
         if searchable {
             sound.into_iter().all(|sound| sound)
         } else {
-            self.complain("has no operator to search by")
+            self.complain("lacks a search operator")
         }
     }
 

@@ -27,11 +27,11 @@ pub fn raise_memory(work_mem: usize, rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(
-            "simhash_clusters needs more than the {} MB that simhash.work_mem allows: \
-             {rows} rows have one fingerprint, and their texts are to be compared",
+            "simhash_clusters needs more than the {} MB that simhash.work_mem allows: {rows} rows \
+             with one fingerprint have texts to compare",
             work_mem >> 20
         ),
-        "Raise simhash.work_mem: a quarter of it is for such rows, up to 90 bytes each.",
+        "Raise simhash.work_mem: a quarter of it is for such rows, which need up to 90 bytes each.",
     )
 }
 
@@ -40,8 +40,9 @@ pub fn raise_is_of_texts(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on texts"),
-        "Texts are compared by similarity: simhash_pairs, simhash_duplicates and simhash_clusters \
-         take similarity => 0.7. Distances are those of an index on fingerprints.",
+        "Texts are compared by similarity: call simhash_pairs, simhash_duplicates or \
+         simhash_clusters with similarity => 0.7. Only an index on fingerprints can be searched by \
+         distance.",
     )
 }
 
@@ -49,9 +50,9 @@ pub fn raise_is_of_texts(index: &str) -> ! {
 pub fn raise_is_of_passages(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("index \"{index}\" is of passages"),
-        "It finds texts that have so many words in a row in common: simhash_passages(index). To \
-         compare whole texts, index them: CREATE INDEX ON doc USING simhash (body).",
+        format!("index \"{index}\" is on passages"),
+        "Texts that share passages are found by simhash_passages(index). To compare whole texts, \
+         index them: CREATE INDEX ON doc USING simhash (body).",
     )
 }
 
@@ -59,8 +60,8 @@ pub fn raise_is_of_passages(index: &str) -> ! {
 pub fn raise_is_not_of_passages(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("index \"{index}\" is not of passages"),
-        "Create one: CREATE INDEX ON doc USING simhash (body text_passage_ops).",
+        format!("index \"{index}\" is not on passages"),
+        "Create an index on passages: CREATE INDEX ON doc USING simhash (body text_passage_ops).",
     )
 }
 
@@ -69,9 +70,8 @@ pub fn raise_is_of_fingerprints(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on fingerprints"),
-        "Fingerprints are compared by distance: simhash_pairs(index, 3), \
-         simhash_duplicates(index, distance => 3), and then by the texts if body names their \
-         column. To name a similarity only, index the text: \
-         CREATE INDEX ON doc USING simhash (body).",
+        "Fingerprints are compared by distance: simhash_pairs(index, 3), simhash_duplicates(index, \
+         distance => 3), and then by texts if body names their column. To compare by similarity \
+         only, index the texts: CREATE INDEX ON doc USING simhash (body).",
     )
 }

@@ -225,11 +225,11 @@ pub fn raise_no_room(rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(
-            "{rows} rows and more need more than the {} MB that simhash.work_mem allows",
+            "at least {rows} rows need more than the {} MB that simhash.work_mem allows",
             work_mem() >> 20
         ),
-        "Raise simhash.work_mem: 100 MB for each million rows of 64 bits are enough, and 200 of \
-         256 bits.",
+        "Raise simhash.work_mem: a million rows need up to 100 MB with 64 bits and up to 200 MB \
+         with 256 bits.",
     )
 }
 
@@ -237,8 +237,8 @@ fn raise_many_pairs(pairs: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(
-            "{pairs} pairs of texts that share a passage, and more, need more than a quarter of \
-             the {} MB that simhash.work_mem allows",
+            "at least {pairs} pairs of texts that share a passage need more than a quarter of the \
+             {} MB that simhash.work_mem allows",
             work_mem() >> 20
         ),
         "Raise simhash.work_mem: a million pairs of texts need 320 MB of it.",

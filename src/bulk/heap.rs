@@ -102,12 +102,12 @@ impl<'a> Heap<'a> {
             raise(
                 PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
                 format!(
-                    "index \"{}\" is damaged: it holds row ({page},{offset}), \
-                     but its table ends before block {}",
+                    "index \"{}\" is damaged: it contains row ({page},{offset}), but its table \
+                     ends before block {}",
                     self.opened.rel().name(),
                     self.pages
                 ),
-                "Look for failing storage, then REINDEX it.",
+                "Check the storage, then REINDEX the index.",
             );
         }
     }

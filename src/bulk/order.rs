@@ -62,7 +62,7 @@ pub fn versions_in_order(
 }
 
 const HINT: &CStr =
-    c"keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.";
+    c"keep must be an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.";
 
 fn hint() -> Cow<'static, str> {
     HINT.to_string_lossy()
@@ -104,7 +104,7 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
     if words.next().is_some_and(|word| word == "order")
         && words.next().is_some_and(|word| word == "by")
     {
-        refuse(keep, "begins with ORDER BY, which it is without")
+        refuse(keep, "must not begin with ORDER BY")
     }
     let source = format!("SELECT FROM t ORDER BY {keep}\n");
     let source = CString::new(&*utf8_to_server(&source)).unwrap_or_default();
@@ -125,7 +125,7 @@ fn check_text(keep: &str, table: pg_sys::Oid) {
             && select.op == pg_sys::SetOperation::SETOP_NONE
     };
     let Some(select) = select.filter(is_list) else {
-        refuse(keep, "is more than an ORDER BY list")
+        refuse(keep, "has more than an ORDER BY list")
     };
     // SAFETY: the list has the parser's nodes of this type.
     for by in unsafe { members::<pg_sys::SortBy>(select.sortClause) } {
@@ -228,20 +228,20 @@ impl Cursor {
 unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     let refuse = |why: &str| -> ! { refuse(keep, why) };
     if plan.is_null() {
-        refuse("is no ORDER BY list")
+        refuse("is not an ORDER BY list")
     }
     // SAFETY: a plan's sources live as long as the plan.
     let sources = unsafe { pg_sys::SPI_plan_get_plan_sources(plan) };
     // SAFETY: the list has sources.
     let [source] = unsafe { members::<pg_sys::CachedPlanSource>(sources) }[..] else {
-        refuse("is more than an ORDER BY list")
+        refuse("has more than an ORDER BY list")
     };
     // SAFETY: a source has its statement, and one with this tag is a SELECT.
     let raw = unsafe { node((*source.raw_parse_tree).stmt, pg_sys::NodeTag::T_SelectStmt) };
     // SAFETY: a source has its analysed queries.
     let queries = unsafe { members::<pg_sys::Query>(source.query_list) };
     let (Some::<&pg_sys::SelectStmt>(raw), [query]) = (raw, &queries[..]) else {
-        refuse("is more than an ORDER BY list")
+        refuse("has more than an ORDER BY list")
     };
     // SAFETY: the list has nodes of this type.
     let sort = unsafe { members::<pg_sys::SortBy>(raw.sortClause) };
@@ -254,15 +254,15 @@ unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     // SAFETY: what rows are sorted by is a node.
     let is_constant = |by: &&pg_sys::SortBy| unsafe { pgrx::is_a(by.node, constant) };
     if sort.iter().take(own).any(is_constant) {
-        refuse("has a constant, which orders nothing")
+        refuse("has a constant, which has no order")
     }
     if query.hasAggs || query.hasWindowFuncs || query.hasTargetSRFs || query.hasSubLinks {
-        refuse("has an aggregate, a set or a query, and not only a row's columns")
+        refuse("must not have an aggregate, a set-returning function or a subquery")
     }
     let query = std::ptr::from_ref(*query).cast_mut();
     // SAFETY: the query is valid, and only read.
     if unsafe { pg_sys::contain_volatile_functions(query.cast()) } {
-        refuse("has a volatile function, so it says something else each time")
+        refuse("must not have a volatile function")
     }
 }
 

@@ -117,7 +117,10 @@ const SHOWN: usize = 10;
 /// different rows. Raises an ERROR unless the caller may read all of the rows.
 pub fn pairs(index: pg_sys::Oid) -> Vec<Shown> {
     let table = check_may_read(index);
-    check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
+    check_rows_are_all(
+        table,
+        "Call the function as a role that row-level security does not apply to.",
+    );
     let opened = open_own(index);
     let mut bands: Vec<Vec<Shown>> = Vec::new();
     // In a band, a row is in one pair at most.
@@ -175,7 +178,7 @@ fn rows<K: TreeKey>(
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("index \"{}\" is on an array of fingerprints", index.store.name()),
-            "Name the index of one fingerprint a row, or label pairs for simhash_evaluate.",
+            "Name an index on one fingerprint per row, or label pairs for simhash_evaluate.",
         );
     }
     let Walked { entries, in_scope, sample } = sample_entries(index);
@@ -207,12 +210,12 @@ fn raise_small_scopes<K: TreeKey>(index: &Index<K>, in_scope: f64) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!(
-            "rows of index \"{}\" have too few others to be compared with: on average {:.1} have \
-             the same values in the columns before the fingerprint",
+            "too few rows of index \"{}\" can be compared: on average {:.1} others have the same \
+             values in the columns before the fingerprint",
             index.store.name(),
             in_scope - 1.0
         ),
-        "Create an index on the fingerprint alone, and ask for a distance there.",
+        "Create an index on the fingerprint alone, and call the function with it.",
     )
 }
 
@@ -315,8 +318,11 @@ fn first<T>(mut rows: Vec<T>) -> Vec<T> {
 fn raise_few_visible<K: TreeKey>(index: &Index<K>, tried: usize, visible: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("of {tried} rows in index \"{}\", {visible} can be seen", index.store.name()),
-        "VACUUM the table, so that deleted rows leave the index.",
+        format!(
+            "only {visible} of {tried} sampled rows in index \"{}\" are visible",
+            index.store.name()
+        ),
+        "VACUUM the table to remove deleted rows from the index.",
     )
 }
 

@@ -83,9 +83,12 @@ impl Target {
         if let Some(twice) = twice {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("other is an index of the same table, \"{}\"", relation_name(twice.heap)),
-                "Each row is near itself, so all would be duplicates. Without other, the rows of \
-                 a table are compared with each other.",
+                format!(
+                    "\"other\" must not be an index on the same table, \"{}\"",
+                    relation_name(twice.heap)
+                ),
+                "Each row would be a duplicate of itself. Omit the argument to compare the rows of \
+                 a table with each other.",
             )
         }
         self
@@ -100,7 +103,7 @@ impl Target {
         if sources.len() > MOST_TABLES {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-                format!("{} tables are too many to be compared", sources.len()),
+                format!("too many tables to compare: {}", sources.len()),
                 &format!("At most {MOST_TABLES} are allowed."),
             )
         }
@@ -199,9 +202,8 @@ fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     }
     check_rows_are_all(
         table,
-        "Call it as a role that row-level security does not apply to, \
-         or join the table with itself ON hamming(a.fp, b.fp) <= distance, \
-         or ON near_duplicate(a.body, b.body).",
+        "Call the function as a role that row-level security does not apply to, or join the table \
+         with itself ON hamming(a.fp, b.fp) <= distance, or ON near_duplicate(a.body, b.body).",
     );
     let sources = if is_partitioned(index) {
         partitions(table, index)
@@ -237,8 +239,9 @@ fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
     }
     if let Some(&one) = foreign.first() {
         warn(
-            &format!("rows of the foreign table \"{}\" are not compared", relation_name(one)),
-            "To compare rows of all servers name the table, not its index: see docs/scale-out.md.",
+            &format!("cannot compare rows of foreign table \"{}\"", relation_name(one)),
+            "To compare rows of all servers, name the table instead of its index: see \
+             docs/scale-out.md.",
         );
     }
     // The partitions of the table decide, as in a query: one that is being detached is no longer
@@ -301,8 +304,8 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
-            "Join the table with itself ON hamming(a.fps, b.fps) <= distance, \
-             or give the index of one fingerprint a row.",
+            "Join the table with itself ON hamming(a.fps, b.fps) <= distance, or name an index on \
+             one fingerprint per row.",
         );
     }
     if !opened.covers_snapshot() {
@@ -366,8 +369,7 @@ fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored)
             relation_name(source.index),
             relation_name(first.index)
         ),
-        "Two indexes can be compared if they have the same columns and options: \
-         build one with the other's.",
+        "Two indexes can be compared only if they have the same columns and options.",
     )
 }
 

@@ -193,7 +193,7 @@ impl Team {
                     break;
                 };
                 let Some(received) = message::read(message, found) else {
-                    lost("sent a message that is none")
+                    lost("sent an invalid message")
                 };
                 any = true;
                 walking.walk.add_done(received.done);

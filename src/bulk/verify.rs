@@ -24,11 +24,11 @@ use crate::types::text::utf8_to_server;
 /// Says in a NOTICE which texts `measure => 'containment'` misses without an index of passages.
 pub fn notice_of_containment() {
     notice(
-        "containment is looked for among rows with near fingerprints: a text that another one \
-         quotes among much else is not found",
+        "containment is computed only for rows with near fingerprints: a text that a much longer \
+         one quotes is not found",
         "Index the passages of all rows, USING simhash (body text_passage_ops): simhash_passages \
-         and shares_passage find all that is copied word for word, and simhash_pairs, \
-         simhash_duplicates and simhash_clusters compare the rows that share a passage.",
+         and shares_passage find all literal copies, and simhash_pairs, simhash_duplicates and \
+         simhash_clusters compare the rows that share a passage.",
     );
 }
 
@@ -130,7 +130,7 @@ fn check_column(table: pg_sys::Oid, name: &str) {
         raise(
             code,
             format!("column \"{name}\" of table \"{}\" {what}", relation_name(table)),
-            "body is the name of the column whose texts are compared, of type text or varchar.",
+            "The argument body must name a column of type text or varchar.",
         )
     };
     let number = column(table, name);
@@ -141,7 +141,7 @@ fn check_column(table: pg_sys::Oid, name: &str) {
     let base = unsafe { pg_sys::getBaseType(pg_sys::get_atttype(table, number)) };
     // SAFETY: a catalogue look-up.
     if number <= 0 || !unsafe { pg_sys::IsBinaryCoercible(base, pg_sys::TEXTOID) } {
-        refuse(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, "is no text")
+        refuse(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, "is not of type text or varchar")
     }
     // SAFETY: reads this backend's current user.
     let user = unsafe { pg_sys::GetUserId() };
@@ -149,7 +149,8 @@ fn check_column(table: pg_sys::Oid, name: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {}", relation_name(table)),
-            "SELECT on the table is needed, or on the indexed columns and that of the texts.",
+            "The call requires SELECT on the table, or on the indexed columns and the column of \
+             the texts.",
         )
     }
 }

@@ -317,7 +317,7 @@ pub unsafe fn received<'a>(
         _ => {
             // SAFETY: the context exists.
             unsafe { pg_sys::WaitForParallelWorkersToFinish(context) };
-            lost("has ended early")
+            lost("ended early")
         }
     }
 }

@@ -132,7 +132,10 @@ pub fn check_rows_are_all(table: pg_sys::Oid, hint: &str) {
     if enabled as u32 == pg_sys::CheckEnableRlsResult::RLS_ENABLED {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            format!("row-level security hides rows of table \"{}\" from you", relation_name(table)),
+            format!(
+                "query would be affected by row-level security policy for table \"{}\"",
+                relation_name(table)
+            ),
             hint,
         );
     }
@@ -147,8 +150,10 @@ pub fn check_select(table: pg_sys::Oid, name: &CStr) {
 /// its columns.
 pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
     let any = pg_sys::AclMaskHow::ACLMASK_ANY;
-    let hint =
-        format!("The database's owner grants it: GRANT INSERT, DELETE ON {} TO ...", shown(name));
+    let hint = format!(
+        "The owner of the database can grant it: GRANT INSERT, DELETE ON {} TO ...",
+        shown(name)
+    );
     let hint = CString::new(hint).unwrap_or_default();
     with_hint(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, &hint, || {
         check(table, name, pg_sys::ACL_INSERT, |(role, right)| {

@@ -206,9 +206,9 @@ pub unsafe fn claim(row: &Incoming<'_>, mut prepare: impl FnMut()) -> u64 {
 fn raise_full() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        "too many rows are on their way into tables with simhash_dedup".into(),
-        "Statements in triggers of statements take room: raise max_connections, \
-         or give the trigger 'writers=one'.",
+        "too many rows are being inserted into tables with simhash_dedup".into(),
+        "Nested statements of triggers need shared memory: raise max_connections, or use the \
+         trigger's argument 'writers=one'.",
     )
 }
 
@@ -241,9 +241,9 @@ fn is_no_obstacle(ticket: u64, row: &Incoming<'_>, depth: i32) -> bool {
 fn raise_inside() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
-        "a row is near another one whose insertion it is a part of".into(),
-        "A trigger BEFORE INSERT or UPDATE writes a near-duplicate of the row that it was fired \
-         for. Write it in a trigger AFTER.",
+        "row is a near-duplicate of a row that is still being written".into(),
+        "A BEFORE trigger writes a near-duplicate of the row that fired it. Write it in an AFTER \
+         trigger.",
     )
 }
 

@@ -73,8 +73,8 @@ impl Given<'_> {
             (text, _) => self.raise(
                 if text.is_some() { "similarity" } else { "body" },
                 "is missing",
-                "Give the text and how similar: 'body=column', 'similarity=0.7'. \
-                 Or the fingerprint's column: 'fp=column'.",
+                "Give the text's column and a similarity: 'body=column', 'similarity=0.7'. Or give \
+                 the fingerprint's column: 'fp=column'.",
             ),
         };
         self.expect_none_of_fingerprints();
@@ -83,13 +83,14 @@ impl Given<'_> {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 "similarity",
-                "is not a similarity of texts",
+                "is not a valid similarity",
                 &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
             )
         });
         if self.get("passage").is_some() {
-            let hint = "Texts are near by their similarity, or by passages: leave one of both out.";
-            self.raise("passage", "excludes a similarity", hint)
+            let hint = "Texts are compared either by similarity or by passages: omit one of the \
+                        arguments.";
+            self.raise("passage", "cannot be used with the argument \"similarity\"", hint)
         }
         let config = self.parsed_config().to_string().into();
         Some((body, Similar { similarity, words: None, config }))
@@ -103,7 +104,7 @@ impl Given<'_> {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 "passage",
-                "is no number of words in a row",
+                "is not a valid number of words",
                 &format!("Allowed: {} to {}.", WORDS.start(), WORDS.end()),
             )
         });
@@ -117,7 +118,7 @@ impl Given<'_> {
         if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
             self.raise(
                 key,
-                "serves nothing without a fingerprint",
+                "requires the argument \"fp\"",
                 "Texts are compared by body, similarity or passage, and config.",
             )
         }
@@ -136,8 +137,8 @@ impl Given<'_> {
             self.raise_type(
                 "fp",
                 fp,
-                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 \
-                 or bigint.",
+                "A fingerprint's column must be of type fingerprint64, fingerprint128, \
+                 fingerprint256 or bigint.",
             )
         })
     }
@@ -150,8 +151,8 @@ impl Given<'_> {
             self.raise_type(
                 "body",
                 &body.column,
-                "A body's column is of type text or varchar. \
-                 For anything else let fp be a generated column, or compute it before.",
+                "The text's column must be of type text or varchar. For another type, make fp a \
+                 generated column, or compute it before the trigger.",
             )
         }
         Some(body)
@@ -161,7 +162,7 @@ impl Given<'_> {
     pub fn parsed_config(&self) -> Config {
         let Some(json) = self.get("config") else { return Config::default() };
         Config::parse(json).unwrap_or_else(|error| {
-            let what = format!("is not a simhash_config: {}", error.message());
+            let what = format!("is not a valid simhash_config: {}", error.message());
             self.raise("config", &what, &error.hint())
         })
     }
@@ -174,7 +175,7 @@ impl Given<'_> {
             self.raise_as(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 "distance",
-                &format!("is no distance between fingerprints of {bits} bits"),
+                &format!("is not a valid distance between fingerprints of {bits} bits"),
                 &format!("Allowed: 0 to {bits}."),
             )
         })
@@ -201,7 +202,7 @@ impl Given<'_> {
                 PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
                 "scope",
                 &format!("names {} columns", given.len()),
-                &format!("At most {MAX_SCOPE} columns are compared by equality."),
+                &format!("At most {MAX_SCOPE} columns can be compared by equality."),
             )
         }
         for (place, named) in given.iter().enumerate() {
@@ -210,8 +211,8 @@ impl Given<'_> {
                 self.raise_type(
                     "scope",
                     &named.column,
-                    "The type needs an operator class for B-trees or hashing, \
-                     whose equality counts.",
+                    "The type must have an operator class for btree or hash, which defines \
+                     equality.",
                 )
             }
             if given[..place].iter().any(|other| other.column.number == named.column.number) {

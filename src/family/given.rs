@@ -111,7 +111,11 @@ impl<'a> Given<'a> {
             self.raise_plainly(argument, "has no value", &allowed)
         }
         if self.values[place].replace(value).is_some() {
-            self.raise_plainly(argument, "is given twice", "Give each key once.")
+            self.raise_plainly(
+                argument,
+                "is specified more than once",
+                "Specify each argument once.",
+            )
         }
     }
 
@@ -140,7 +144,7 @@ impl<'a> Given<'a> {
     pub fn column(&self, key: &str) -> Option<Named> {
         let value = self.get(key)?;
         Some(self.named(value).unwrap_or_else(|| {
-            self.raise_no_column(key, "names no column of the table");
+            self.raise_no_column(key, "names a column that does not exist");
         }))
     }
 
@@ -153,7 +157,7 @@ impl<'a> Given<'a> {
     /// The column of a name that is part of a key's value. Raises 42703 if there is none.
     pub fn column_named(&self, key: &str, name: &str) -> Named {
         self.named(name).unwrap_or_else(|| {
-            self.raise_no_column(key, &format!("names \"{name}\", which is no column of the table"))
+            self.raise_no_column(key, &format!("names column \"{name}\", which does not exist"))
         })
     }
 
@@ -167,8 +171,8 @@ impl<'a> Given<'a> {
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
             key,
             what,
-            "Column names are written as they are stored, without quotes. If the column was \
-             dropped or renamed, drop the trigger, and create it anew.",
+            "Column names must be given as they are stored, without quotes. If the column was \
+             dropped or renamed, drop the trigger and create it again.",
         )
     }
 

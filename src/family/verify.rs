@@ -37,13 +37,13 @@ pub fn verification(
         given.raise_as(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             "similarity",
-            "is not a similarity of texts",
+            "is not a valid similarity",
             "Allowed: greater than 0, at most 1.",
         )
     });
     let text = given.text().unwrap_or_else(|| {
         let hint = "Give the column of the texts that are compared: 'body=column'.";
-        given.raise("similarity", "needs the texts", hint)
+        given.raise("similarity", "requires the argument \"body\"", hint)
     });
     check(&text.column);
     let sizes = sizes(given, config).unwrap_or_else(|| similarity.shingles(config));
@@ -59,15 +59,15 @@ fn measure(given: &Given<'_>) -> Measure {
 fn sizes(given: &Given<'_>, config: &Config) -> Option<Shingles> {
     let size = given.get("shingle")?;
     if config.spots.is_some() {
-        let hint = "Features are spots or shingles: leave one of both out.";
-        given.raise("shingle", "excludes \"spots\" in the config", hint)
+        let hint = "Features are either spots or shingles: omit one of them.";
+        given.raise("shingle", "cannot be used with \"spots\" in the config", hint)
     }
     let sizes = size.parse().ok().and_then(|size: usize| Shingles::new([size]));
     Some(sizes.unwrap_or_else(|| {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             "shingle",
-            "is not a number of tokens",
+            "is not a valid number of tokens",
             &format!("Allowed: 1 to {MAX_SHINGLE}."),
         )
     }))
@@ -78,7 +78,7 @@ pub fn expect_similarity(given: &Given<'_>, keys: &[&str]) {
     let useless = keys.iter().find(|key| given.get(key).is_some());
     if let Some(key) = useless.filter(|_| given.get("similarity").is_none()) {
         let hint = "Give the least similarity as well: 'similarity=0.8'.";
-        given.raise(key, "serves nothing without a similarity", hint)
+        given.raise(key, "requires the argument \"similarity\"", hint)
     }
 }
 
@@ -87,7 +87,7 @@ pub fn check_known_before(given: &Given<'_>, text: &Column) {
     given.refuse_if(
         text.generated != Generated::No,
         "body",
-        "names a generated column, which PostgreSQL computes after the trigger",
+        "names a generated column, which is computed after the trigger",
         "Texts are compared by similarity: name the column that the text comes from.",
     );
 }

@@ -32,8 +32,8 @@ pub fn warn_without_index(
             None => format!("similarity {}", similar.similarity),
         };
         match &*similar.config {
-            "{}" => format!(" that serves {what}"),
-            config => format!(" that serves {what} and config {config}"),
+            "{}" => format!(" for {what}"),
+            config => format!(" for {what} and config {config}"),
         }
     });
     let but = if member.indexes.iter().any(|&index| is_partial(index)) {

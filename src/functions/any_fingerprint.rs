@@ -32,7 +32,7 @@ fn simhash_fingerprint_recv(buffer: Internal) -> AnyFp {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
             "invalid simhash_fingerprint in a binary message".into(),
-            "It is 8, 16 or 32 bytes in network order.",
+            "It must have 8, 16 or 32 bytes, in network order.",
         )
     })
 }

@@ -28,7 +28,8 @@ fn hamming_ball_bit_recv(buffer: Internal) -> BitBall<'static> {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
             "invalid hamming_ball_bit in a binary message".into(),
-            "It is the centre's length, its bits padded with zeros, and the radius.",
+            "It must have the centre's length, the centre's bits padded with zeros, and the \
+             radius.",
         )
     })
 }

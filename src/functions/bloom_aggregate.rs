@@ -22,13 +22,16 @@ fn shape(expected: i64, rate: f32) -> Shape {
     Shape::for_rate(expected, widen(rate)).unwrap_or_else(|error| {
         let hint = match error {
             ShapeError::Expected(_) => "Expect 1 text or more.",
-            ShapeError::Rate(_) => "A rate is greater than 0 and less than 1, such as 0.01.",
+            ShapeError::Rate(_) => "A rate must be greater than 0 and less than 1, such as 0.01.",
             ShapeError::TooLarge(_) => {
-                "Expect fewer texts, or allow a greater rate: 4294967296 bits are the most."
+                "Expect fewer texts, or allow a greater rate: a filter can have at most 4294967296 \
+                 bits."
             }
         };
         let message = match error {
-            ShapeError::Rate(_) => format!("{} is not a false-positive rate", shown_number(rate)),
+            ShapeError::Rate(_) => {
+                format!("false-positive rate {} is out of range", shown_number(rate))
+            }
             _ => error.to_string(),
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, hint)

@@ -52,7 +52,7 @@ fn from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
         Some(filter) => filter.copied(),
         None => raise(
             PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
-            format!("bytea of {} bytes is no bloom_filter", bytes.len()),
+            format!("bytea of {} bytes is not a bloom_filter", bytes.len()),
             "Cast a bloom_filter to bytea to see the form.",
         ),
     }

@@ -333,9 +333,9 @@ fn duplicate_rows(
     {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{name} is for fingerprints that are verified by their texts"),
-            "Give a distance, and body, the column of the texts. An index on the texts needs none \
-             of these, and has its own config, but for numbers.",
+            format!("\"{name}\" requires fingerprints that are verified by texts"),
+            "Give a distance and, as body, the column of the texts. An index on texts uses none of \
+             these arguments, and of the config only numbers.",
         )
     }
     let Some(distance) = distance else {
@@ -351,9 +351,9 @@ fn duplicate_rows(
     if how.is_none() && similarity != DEFAULT_SIMILARITY {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "a distance and a similarity, but no texts".to_owned(),
-            "With body => 'the column of the texts' both count. Else give one: a similarity for an \
-             index on texts, a distance for one on fingerprints.",
+            "distance and similarity together require the argument \"body\"".to_owned(),
+            "Name the column of the texts: body => 'column'. Otherwise give only a similarity, for \
+             an index on texts, or a distance, for one on fingerprints.",
         )
     }
     let command = Command::Duplicates;
@@ -487,9 +487,9 @@ fn linkage_of_fingerprints(linkage: Option<Text<'_>>, keep: Option<&str>) -> Lin
     if linkage == Linkage::Chain && keep.is_some() {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "keep has no meaning for chains of fingerprints".to_owned(),
-            "Their representative is the first row of the table. linkage => 'star' takes rows in \
-             the order of keep.",
+            "\"keep\" cannot be used for chains of fingerprints".to_owned(),
+            "Their representative is the first row of the table. With linkage => 'star' rows are \
+             compared in the order of keep.",
         )
     }
     linkage

@@ -37,7 +37,7 @@ fn dedup_texts(
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             "query, exact, config and method of dedup_texts must not be NULL".into(),
-            "Leave an argument out, and it has its default.",
+            "Omit an argument to use its default.",
         )
     };
     let mut stream = Deduplicator::new(exact_named(exact.as_str()), distance.map(checked_distance));
@@ -107,8 +107,8 @@ fn limit_memory(used: usize) {
                 "dedup_texts needs more than the {} MB that simhash.work_mem allows",
                 limit >> 20
             ),
-            "Raise simhash.work_mem, use exact => 'bloom', which needs least, \
-             or leave out the near stage with distance => NULL.",
+            "Raise simhash.work_mem, use exact => 'bloom', which needs least, or omit the near \
+             stage with distance => NULL.",
         )
     }
 }

@@ -15,12 +15,12 @@ fn edit_similarity(a: Text<'_>, b: Text<'_>, config: ConfigText<'_>) -> f64 {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 format!(
-                    "a text of {graphemes} graphemes, apart from what both texts begin and end \
-                     with, is too long for an edit distance"
+                    "text of {graphemes} graphemes, without the common prefix and suffix, is too \
+                     long for an edit distance"
                 ),
                 &format!(
-                    "At most {MOST_GRAPHEMES} can be compared. For long texts ask \
-                     text_similarity(a, b), or compare what they begin with: left(a, 10000)."
+                    "At most {MOST_GRAPHEMES} can be compared. For long texts use \
+                     text_similarity(a, b), or compare their beginnings: left(a, 10000)."
                 ),
             )
         },

@@ -46,7 +46,7 @@ fn simhash_explain(
     let texts = [a.as_str(), b.as_str()];
     let interrupt = &mut interrupts();
     let numbers = differences(texts, &config, LARGEST_VALUE, interrupt)
-        .unwrap_or_else(|| raise_too_large("the numbers of a text are too long together"));
+        .unwrap_or_else(|| raise_too_large("the numbers of a text are too long in total"));
     let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
     let found = match bits {
         64 => explain::<u64>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
@@ -54,12 +54,12 @@ fn simhash_explain(
         256 => explain::<B256>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
         _ => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{bits} is not a number of bits of a fingerprint"),
+            format!("number of bits {bits} is out of range for a fingerprint"),
             "Allowed: 64, 128, 256.",
         ),
     };
     let mut found: Explanation = found
-        .unwrap_or_else(|| raise_too_large("the features of these texts are too long together"));
+        .unwrap_or_else(|| raise_too_large("the features of these texts are too long in total"));
     let distance = found.distance.map(|distance| distance as i32);
     let similarity = found.similarity.map(|similarity| similarity as f32);
     let numbers = numbers.into_iter().map(move |Difference { number, times }| {

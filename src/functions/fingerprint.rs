@@ -97,7 +97,7 @@ fn features<F: Fingerprint>(
 ) -> Features<F> {
     new_simhasher(&config, fcinfo)
         .features(body.as_str(), LARGEST_VALUE, &mut interrupts())
-        .unwrap_or_else(|| raise_too_large("the features of this text are too long together"))
+        .unwrap_or_else(|| raise_too_large("the features of this text are too long in total"))
 }
 
 macro_rules! features_of {

@@ -55,7 +55,7 @@ pub fn given_arguments(given: VariadicArray<'_, Text<'_>>, function: &str) -> Ve
         None => raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("argument {} of {function} is NULL", place + 2),
-            "Arguments are 'key=value'.",
+            "Arguments must be of the form 'key=value'.",
         ),
     });
     arguments.collect()

@@ -12,8 +12,8 @@ use crate::planner::incomparable;
 fn simhash_incomparable() -> Internal {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "nothing is computed of type simhash_incomparable".into(),
-        "The type stands for operands that cannot be compared. Use no cast to it.",
+        "cannot compute a value of type simhash_incomparable".into(),
+        "The type is for operands that cannot be compared. Do not cast to it.",
     )
 }
 

@@ -15,7 +15,7 @@ fn ksentence(body: Text<'_>, k: i32, fcinfo: pg_sys::FunctionCallInfo) -> Option
     let k = usize::try_from(k).ok().filter(|&k| k > 0).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{k} is not a number of sentences"),
+            format!("number of sentences {k} is out of range"),
             "Allowed: 1 or more.",
         )
     });

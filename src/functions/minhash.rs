@@ -62,7 +62,7 @@ fn components(permutations: i32) -> usize {
         || {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("a signature cannot have {permutations} components"),
+                format!("number of components {permutations} is out of range for a signature"),
                 &format!("Allowed: 1 to {MAX_COMPONENTS}."),
             )
         },
@@ -119,7 +119,7 @@ fn minhash_bands(signature: Signature, bands: i32, rows: i32) -> Vec<i64> {
         (Ok(bands @ 1..), Ok(rows @ 1..)) => Banding { bands, rows },
         _ => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{bands} bands of {rows} rows are no bands"),
+            format!("cannot make {bands} bands of {rows} rows"),
             "There must be at least one band of one row.",
         ),
     };
@@ -133,10 +133,10 @@ pub fn checked_keys(signature: &Signature, banding: Banding) -> Vec<i64> {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!(
-                "{} bands of {} rows do not fit a signature of {components} components",
+                "cannot make {} bands of {} rows of a signature of {components} components",
                 banding.bands, banding.rows
             ),
-            "The signature must have bands times rows components, or more.",
+            "The signature must have at least bands times rows components.",
         )
     }
     keys(signature.origin, &signature.components, banding).map(|key| key as i64).collect()

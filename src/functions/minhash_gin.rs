@@ -124,8 +124,8 @@ fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
 /// The states of the query's keys.
 ///
 /// # Safety
-/// The call must be one of GIN's consistent functions, and outlive the result: argument 0 has a byte
-/// for each of argument 3's keys.
+/// The call must be one of GIN's consistent functions, and outlive the result: argument 0 has a
+/// byte for each of argument 3's keys.
 unsafe fn gin_states<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a [i8] {
     // SAFETY: the call has these arguments.
     let [states, count] = [0, 3].map(|n| unsafe { pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, n) });

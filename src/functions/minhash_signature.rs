@@ -33,7 +33,8 @@ fn minhash_signature_recv(buffer: Internal) -> Signature {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
             "invalid binary minhash_signature".into(),
-            "It is eight bytes for the config, then four a component, all little-endian.",
+            "It must have eight bytes for the config, then four for each component, all \
+             little-endian.",
         )
     })
 }

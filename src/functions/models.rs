@@ -73,7 +73,7 @@ fn parts_of(lexicons: i32) -> usize {
     usize::try_from(lexicons).ok().filter(|&parts| parts <= MOST).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{lexicons} is not a number of lexicons"),
+            format!("number of lexicons {lexicons} is out of range"),
             &format!("Allowed: 0 to {MOST}, beside the whole one."),
         )
     })
@@ -99,7 +99,7 @@ fn simhash_lexicons(
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("model \"{}\" was trained on {trained_on}", model.as_str()),
-            "A lexicon is one of tokens: train a model with shingle 1.",
+            "A lexicon requires a model of single tokens: train one with shingle 1.",
         )
     }
     let simhasher = &mut lexicon.simhasher;
@@ -113,11 +113,11 @@ fn check_band(low: f32, high: f32) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!(
-                "{} to {} is no band of inverse document frequencies",
+                "range {} to {} of inverse document frequencies is invalid",
                 shown_number(low),
                 shown_number(high)
             ),
-            "low must not be greater than high; IDF is ln(|D| / (df + 1)).",
+            "The argument low must not be greater than high. IDF is ln(|D| / (df + 1)).",
         )
     }
 }

@@ -41,7 +41,7 @@ fn simhash_reach(similarity: f64, bits: i32) -> i32 {
         Ok(bits) if BITS.contains(&bits) => reach(similarity, bits) as i32,
         _ => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{bits} is not a number of bits of a fingerprint"),
+            format!("number of bits {bits} is out of range for a fingerprint"),
             &format!("Allowed: {} to {}.", BITS.start(), BITS.end()),
         ),
     }

@@ -27,8 +27,8 @@ fn raise_no_input() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "cannot accept a value of type near_text".into(),
-        "Call near_text(body, similarity). A lone literal, and one beside an operator, needs a \
-         cast: '...'::text.",
+        "Call near_text(body, similarity). A literal alone or beside an operator requires a cast: \
+         '...'::text.",
     )
 }
 
@@ -58,7 +58,7 @@ fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCall
     if !ConfigText::same_sets(&a.config, &b.config) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("cannot compare texts by two configs: {} and {}", a.config, b.config),
+            format!("cannot compare texts of different configs: {} and {}", a.config, b.config),
             "Make both with the same config: near_text(body, similarity, config).",
         )
     }

@@ -11,7 +11,7 @@ use crate::types::{ConfigText, Text};
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_numbers(body: Text<'_>, config: ConfigText<'_>) -> TextArray {
     let numbers = list(body.as_str(), &config.config(), LARGEST_VALUE, &mut interrupts())
-        .unwrap_or_else(|| raise_too_large("the numbers of this text are too long together"));
+        .unwrap_or_else(|| raise_too_large("the numbers of this text are too long in total"));
     let mut array = TextArray::new();
     numbers.iter().for_each(|number| array.push_shown(number));
     array

@@ -68,8 +68,12 @@ fn fingerprint_from<F: Fingerprint>(
         if features.len() != weights.len() {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("{} features do not go with {} weights", features.len(), weights.len()),
-                "Give one weight for each feature, or leave the weights out.",
+                format!(
+                    "number of features, {}, does not match number of weights, {}",
+                    features.len(),
+                    weights.len()
+                ),
+                "Give one weight for each feature, or omit the weights.",
             )
         }
     }
@@ -87,8 +91,8 @@ fn fingerprint_from<F: Fingerprint>(
         };
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("weight {} of feature {} is not allowed", shown_number(weight), index + 1),
-            "A weight is a finite number, 0 or greater.",
+            format!("weight {} of feature {} is out of range", shown_number(weight), index + 1),
+            "A weight must be a finite number, 0 or greater.",
         )
     })
 }
@@ -114,7 +118,7 @@ fn refuse_nulls(are_null: impl Iterator<Item = bool>, argument: &str) {
             raise(
                 PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 format!("{argument} must not contain NULL: element {} does", place + 1),
-                "Leave the feature out, and its weight.",
+                "Omit the feature and its weight.",
             )
         }
     }

@@ -40,8 +40,8 @@ pub fn shingles_instead(k: i32, config: &Config) -> Shingles {
     if config.spots.is_some() {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("shingles of {k} tokens, but \"spots\" in the config"),
-            "Features are spots or shingles: ask for 0 tokens, or leave the spots out.",
+            format!("shingles of {k} tokens cannot be used with \"spots\" in the config"),
+            "Features are either spots or shingles: use 0 tokens, or omit the spots.",
         )
     }
     shingles
@@ -52,7 +52,7 @@ pub fn shingles_of(k: i32, also: &str) -> Shingles {
     usize::try_from(k).ok().and_then(|k| Shingles::new([k])).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{k} is not a number of tokens for a shingle"),
+            format!("number of tokens {k} is out of range for a shingle"),
             &format!("Allowed: {also}1 to {MAX_SHINGLE}."),
         )
     })

@@ -26,8 +26,8 @@ fn raise_no_input() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "cannot accept a value of type text_passage".into(),
-        "Call text_passage(body, words). A lone literal, and one beside an operator, needs a \
-         cast: '...'::text.",
+        "Call text_passage(body, words). A literal alone or beside an operator requires a cast: \
+         '...'::text.",
     )
 }
 

@@ -24,11 +24,11 @@ fn simhash_values_expected(expected: Option<Text<'_>>) -> &'static str {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(
-                "values that were made by {shown} do not belong to those of here, made by \
+                "values made by {shown} are not comparable with values of this library, made by \
                  \"{VALUES}\""
             ),
-            "Rules, dictionary or tables differ. Use the same version of pg_simhash on both sides, \
-             or make the values anew on one of them.",
+            "The rules, the dictionary or the tables differ. Use the same version of pg_simhash on \
+             both sides, or recompute the values on one of them.",
         )
     }
     VALUES

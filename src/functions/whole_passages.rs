@@ -47,8 +47,8 @@ fn checked_most(most: i32) -> usize {
     usize::try_from(most).ok().filter(|&most| most > 1).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{most} is no number of texts that may have a passage in common"),
-            "Allowed: 2 and more, or NULL for any.",
+            format!("number of texts {most} is out of range for a passage"),
+            "Allowed: 2 or more, or NULL for any number.",
         )
     })
 }

@@ -20,7 +20,7 @@ fn simhash_dictionary(
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             "name and words of simhash_dictionary must not be NULL".into(),
-            "Only the frequencies may be.",
+            "Only the frequencies may be NULL.",
         )
     };
     let schema = Schema::of_call(fcinfo);

@@ -239,7 +239,7 @@ impl Access {
         raise(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
             format!(
-                "table \"{}\" was renamed, or a schema or an operator of its",
+                "table \"{}\", its schema or one of its operators was renamed concurrently",
                 relation_name(self.table)
             ),
             "Try again.",
@@ -250,7 +250,7 @@ impl Access {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("table \"{}\" has rules for UPDATE", relation_name(self.table)),
-            "simhash_cluster tells rows their ids by UPDATE: use triggers instead of rules.",
+            "simhash_cluster assigns group ids by UPDATE: use triggers instead of rules.",
         )
     }
 }

@@ -30,7 +30,8 @@ fn table(schema: Schema) -> (String, Access) {
     let access = access.unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-            "the table simhash_unsettled is not in the schema of the extension's functions".into(),
+            "table simhash_unsettled does not exist in the schema of the extension's functions"
+                .into(),
             "ALTER EXTENSION pg_simhash UPDATE;",
         )
     });

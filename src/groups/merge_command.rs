@@ -58,9 +58,13 @@ unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
                 let name = relation_name(table.oid());
                 raise(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    format!("a MERGE may move rows of table \"{name}\" to other partitions"),
-                    "simhash_cluster is not told of these. Use INSERT ... ON CONFLICT DO UPDATE, \
-                     or UPDATE and INSERT, or set no column of the partition key.",
+                    format!(
+                        "cannot run a MERGE that may move rows of table \"{name}\" to other \
+                         partitions"
+                    ),
+                    "The triggers of simhash_cluster do not see such moves. Use INSERT ... ON \
+                     CONFLICT DO UPDATE, or UPDATE and INSERT, or set no column of the partition \
+                     key.",
                 )
             }
         }

@@ -80,11 +80,11 @@ pub fn refuse_meanwhile(setup: &Setup) {
         raise(
             PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
             format!(
-                "a trigger changes groups of table \"{}\" while rows are told their ids",
+                "groups of table \"{}\" were modified by a trigger while group ids were assigned",
                 relation_name(setup.table)
             ),
-            "A trigger BEFORE UPDATE must not write rows of this table that have near-duplicates. \
-             Write them in a trigger AFTER UPDATE.",
+            "A BEFORE UPDATE trigger must not write rows of this table that have near-duplicates. \
+             Write them in an AFTER UPDATE trigger.",
         )
     }
 }

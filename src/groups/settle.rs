@@ -212,8 +212,8 @@ fn setups(table: Open<'_>, schema: Schema) -> Vec<Rc<Setup>> {
     if setups.is_empty() {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("table \"{}\" has no trigger simhash_cluster", relation_name(table.oid())),
-            "simhash_cluster_create makes its triggers.",
+            format!("table \"{}\" has no triggers of simhash_cluster", relation_name(table.oid())),
+            "Use simhash_cluster_create to create the triggers.",
         )
     }
     setups

@@ -162,8 +162,8 @@ impl Setup {
         given.refuse_if(
             self.deciding().any(|other| other.number == cluster),
             "cluster",
-            "names a column that has another meaning",
-            "Give the groups' ids a column of their own.",
+            "names a column that is also used otherwise",
+            "Use a separate column for the group ids.",
         );
         let is_computed = |other: &Column| {
             other.generated != Generated::No && is_computed_from(given.table, other, cluster)
@@ -171,15 +171,15 @@ impl Setup {
         given.refuse_if(
             self.deciding().any(is_computed),
             "cluster",
-            "names a column from which another one is computed that decides groups",
-            "What a group is cannot depend on its id.",
+            "names a column that determines groups through a generated column",
+            "Groups cannot depend on their ids.",
         );
         given.refuse_if(
             self.cluster.column.refuses_null(),
             "cluster",
-            "names a column that is NOT NULL, or of a domain that is",
-            "The id is NULL in a row without near-duplicates: \
-                 ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.",
+            "names a column that is NOT NULL or of a NOT NULL domain",
+            "Group ids are NULL in rows without near-duplicates: ALTER TABLE ... ALTER COLUMN ... \
+             DROP NOT NULL.",
         );
     }
 
@@ -268,7 +268,7 @@ pub fn check_alone(open: Open<'_>) {
         } else {
             "simhash_cluster keeps the groups of one table, partitioned or not."
         };
-        (format!("table \"{name}\" is a part of table \"{parent}\""), hint)
+        (format!("table \"{name}\" is a child of table \"{parent}\""), hint)
     } else if kind == pg_sys::RELKIND_RELATION && !children(table).is_empty() {
         (
             format!("other tables inherit from table \"{name}\""),
@@ -280,7 +280,7 @@ pub fn check_alone(open: Open<'_>) {
         }
         (
             format!("table \"{name}\" has rules for UPDATE"),
-            "simhash_cluster tells rows their ids by UPDATE. Use triggers instead of rules.",
+            "simhash_cluster assigns group ids by UPDATE. Use triggers instead of rules.",
         )
     } else {
         (format!("\"{name}\" is not a table"), "")
@@ -311,7 +311,7 @@ fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
         column.generated == Generated::Virtual,
         key,
         "names a virtual generated column",
-        "Make the column STORED, so that rows have it.",
+        "Make the column STORED, so that its values are in the rows.",
     );
 }
 
@@ -323,7 +323,7 @@ fn key(given: &Given<'_>) -> Named {
         given.raise(
             "key",
             "is missing, and the table has no primary key of one column",
-            "Name the column that tells rows apart: 'key=column'.",
+            "Name the column that identifies rows: 'key=column'.",
         )
     });
     check_stored(given, "key", &key.column);
@@ -335,9 +335,9 @@ fn key(given: &Given<'_>) -> Named {
     given.refuse_if(
         !is_unique && !is_partitioned,
         "key",
-        "names a column that no unique index has alone",
-        "The key tells rows apart at any time: CREATE UNIQUE INDEX on this column, which is \
-             not deferrable and has its collation, or name another.",
+        "names a column without a unique index of its own",
+        "The key must identify rows at any time: create a unique index on this column alone, not \
+         deferrable and of its collation, or name another column.",
     );
     // SAFETY: catalogue look-ups.
     let is_element = unsafe {
@@ -348,7 +348,7 @@ fn key(given: &Given<'_>) -> Named {
         given.raise_type(
             "key",
             &key.column,
-            "A key is neither an array nor a row: name a column of another type.",
+            "A key cannot be an array or a row: name a column of another type.",
         )
     }
     // The transition table has such a row as it was before a partition with other columns computed
@@ -363,7 +363,7 @@ fn key(given: &Given<'_>) -> Named {
         given.raise_type(
             "key",
             &key.column,
-            "The key's type needs a default operator class for B-trees.",
+            "The key's type must have a default operator class for btree.",
         )
     }
     key
@@ -375,15 +375,20 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     let (own, keys) = (&cluster.column, &key.column);
     if own.base != keys.base || (own.modifier != keys.modifier && own.modifier >= 0) {
         let wanted = type_name(keys.base, keys.modifier);
-        given.raise_type("cluster", own, &format!("An id is of the key's type, {wanted}."))
+        given.raise_type(
+            "cluster",
+            own,
+            &format!("The column of group ids must be of the key's type, {wanted}."),
+        )
     }
     // Where two collations disagree about equality, equal ids could be one group or two.
     if own.collation != keys.collation && !(own.equal_is_same() && keys.equal_is_same()) {
         given.raise_as(
             PgSqlErrorCode::ERRCODE_COLLATION_MISMATCH,
             "cluster",
-            "names a column of another collation than the key's",
-            "Give both columns the same: ALTER TABLE ... ALTER COLUMN ... TYPE ... COLLATE ...",
+            "names a column whose collation differs from the key's",
+            "Give both columns one collation: ALTER TABLE ... ALTER COLUMN ... TYPE ... COLLATE \
+             ...",
         )
     }
     given.refuse_if(
@@ -408,8 +413,8 @@ fn scope(given: &Given<'_>, searched: &Named, cluster: &Named) -> Vec<Named> {
         if [searched, cluster].iter().any(|other| other.column.number == column.number) {
             given.raise_scope(
                 name,
-                "that has another meaning",
-                "Name each column once, and neither fp nor cluster.",
+                "that is also used otherwise",
+                "Omit the columns of the other arguments.",
             )
         }
         check_stored(given, "scope", column);
@@ -431,7 +436,7 @@ fn family(
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("table \"{}\" has foreign partitions", relation_name(table)),
-            "simhash_cluster keeps groups of rows that are here: see docs/scale-out.md.",
+            "simhash_cluster keeps groups of local rows only: see docs/scale-out.md.",
         )
     }
     family

@@ -100,10 +100,12 @@ impl Statement<'_> {
             data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE;
         let (old, new) = (data.tg_oldtable, data.tg_newtable);
         let event = if operation == pg_sys::TRIGGER_EVENT_TRUNCATE {
-            raise_protocol("simhash_cluster has nothing to do at TRUNCATE")
+            raise_protocol("simhash_cluster must be fired by INSERT, UPDATE or DELETE")
         } else if data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0 {
             if !is_before || !is_update {
-                raise_protocol("simhash_cluster is fired for rows only BEFORE UPDATE");
+                raise_protocol(
+                    "simhash_cluster must be fired BEFORE UPDATE if it is fired FOR EACH ROW",
+                );
             }
             Event::Row { old: data.tg_trigtuple, new: data.tg_newtuple }
         } else if is_before {
@@ -120,7 +122,7 @@ impl Statement<'_> {
         } else if operation == pg_sys::TRIGGER_EVENT_DELETE && !old.is_null() {
             Event::Delete { old: rows(old) }
         } else {
-            raise_protocol("simhash_cluster needs the statement's transition tables")
+            raise_protocol("simhash_cluster requires the statement's transition tables")
         };
         // SAFETY: PostgreSQL passes the call, with its trigger.
         let (on, schema) =
@@ -324,12 +326,12 @@ fn raise_given(setup: &Setup) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_GENERATED_ALWAYS,
         format!(
-            "column {column} of table \"{}\" holds ids of groups, which simhash_cluster gives",
+            "column {column} of table \"{}\" can only be set by simhash_cluster",
             relation_name(setup.table)
         ),
         &format!(
-            "Leave it out, or let it be NULL. To restore rows with their ids: \
-             ALTER TABLE {table} DISABLE TRIGGER USER; and ENABLE it afterwards."
+            "Omit it, or set it to NULL. To restore rows with their group ids, first run ALTER \
+             TABLE {table} DISABLE TRIGGER USER; and afterwards ENABLE TRIGGER USER."
         ),
     )
 }
@@ -338,7 +340,7 @@ fn raise_protocol(message: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
         message.to_owned(),
-        "SELECT simhash_cluster_create('table', 'body=column', 'cluster=column', \
-         'similarity=0.7'); makes the triggers.",
+        "Create the triggers by SELECT simhash_cluster_create('table', 'body=column', \
+         'cluster=column', 'similarity=0.7');",
     )
 }

@@ -35,10 +35,10 @@ pub fn rights_for_ids(setup: &Setup) -> pg_sys::Oid {
     raise(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         format!(
-            "ids of table \"{}\" are not changed with its owner's rights",
+            "cannot change group ids of table \"{}\" with the privileges of its owner",
             relation_name(table)
         ),
-        &format!("Others may create triggers that change them: {};", revoke(table, stranger)),
+        &format!("Other roles may create triggers on the table: {};", revoke(table, stranger)),
     )
 }
 
@@ -51,8 +51,11 @@ pub fn refuse(setup: &Setup) {
     let Some(remedy) = updated(setup).iter().find_map(remedy) else { return };
     raise(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("groups of table \"{}\" are settled by its owner only", relation_name(setup.table)),
-        &format!("Code of others would run with the owner's rights: {remedy};"),
+        format!(
+            "cannot settle groups of table \"{}\" with the privileges of its owner",
+            relation_name(setup.table)
+        ),
+        &format!("Code of other roles would run with the owner's privileges: {remedy};"),
     )
 }
 

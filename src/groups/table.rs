@@ -128,11 +128,11 @@ pub fn write_ids(setup: &Setup, new_ids: &[NewId]) {
         raise(
             PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
             format!(
-                "only {changed} of {} rows of table \"{}\" took the id of their group",
+                "only {changed} of {} rows of table \"{}\" could be assigned a group id",
                 new_ids.len(),
                 relation_name(setup.table)
             ),
-            "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
+            "A BEFORE UPDATE trigger must not suppress or modify updates of the group ids' column.",
         )
     }
 }
@@ -191,10 +191,12 @@ fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
                 format!(
-                    "a trigger changes keys or ids of table \"{}\" while rows are told their ids",
+                    "keys or ids of table \"{}\" were modified by a trigger while group ids were \
+                     assigned",
                     relation_name(setup.table)
                 ),
-                "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
+                "A BEFORE UPDATE trigger must not suppress or modify updates of the group ids' \
+                 column.",
             )
         }
     };

@@ -62,8 +62,8 @@ fn parse(name: &str, bytes: Box<[u8]>) -> Arc<Model> {
     Model::from_bytes(bytes).map(Arc::new).unwrap_or_else(|error| {
         raise(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-            format!("model \"{name}\" cannot be read: {error}"),
-            "Restore it, or train another model under another name.",
+            format!("could not read model \"{name}\": {error}"),
+            "Restore it from a backup, or train another model under another name.",
         )
     })
 }
@@ -77,7 +77,7 @@ fn raise_unknown(schema: Schema, name: &str) -> ! {
     let hint = if quoted.is_empty() {
         "No model has been trained in this database: SELECT simhash_train(name, query).".to_owned()
     } else {
-        format!("There are: {}{more}.", quoted.join(", "))
+        format!("Existing ones: {}{more}.", quoted.join(", "))
     };
     raise(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,

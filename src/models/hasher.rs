@@ -46,7 +46,7 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
         let hint = match &error {
             SimhasherError::NeedsModel(_) => "Name it as \"model\" in the config.".to_owned(),
             SimhasherError::NeedsWords(..) => {
-                "Make the list, or leave it out of the config.".to_owned()
+                "Create the list, or omit it from the config.".to_owned()
             }
             SimhasherError::OtherFeatures(_) => format!(
                 "Tokenizer, shingle, normalize, dictionary, stopwords, spots, hmm, comments and \
@@ -58,7 +58,7 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
             }
             // The other variants concern optional features of the crate, all of which are compiled
             // in.
-            _ => "Report this, please.".to_owned(),
+            _ => "Please report this.".to_owned(),
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), &hint)
     })

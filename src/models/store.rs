@@ -31,7 +31,7 @@ pub fn table(schema: Schema, name: &CStr) -> pg_sys::Oid {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
             format!(
-                "the table {} is not in the schema of the extension's functions",
+                "table {} does not exist in the schema of the extension's functions",
                 name.to_string_lossy()
             ),
             "",
@@ -126,7 +126,7 @@ pub fn check_new_name(schema: Schema, name: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
             format!("model \"{name}\" already exists"),
-            "A model never changes: choose another name.",
+            "A model cannot be changed, because fingerprints depend on it: choose another name.",
         )
     }
 }

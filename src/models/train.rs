@@ -36,7 +36,7 @@ pub fn raise_train_error(error: TrainError) -> ! {
         ),
         TrainError::NotATrainer => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "the documents of one model must be counted with one config".into(),
+            "documents of one model must be counted with one config".into(),
             "",
         ),
     }

@@ -121,8 +121,8 @@ fn read(scan: &mut Scan, tuple: pg_sys::HeapTuple, kind: Kind, name: &str) -> Wo
     list.ok().filter(|list| Some(list.content_hash()) == content.as_deref()).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-            format!("the words of {} \"{name}\" are not those that were stored", kind.noun()),
-            "Restore its row of simhash_word_list.",
+            format!("stored words of {} \"{name}\" do not match their hash", kind.noun()),
+            "Restore its row of simhash_word_list from a backup.",
         )
     })
 }
@@ -142,13 +142,16 @@ fn raise_unknown(schema: Schema, kind: Kind, name: &str) -> ! {
     names.truncate(SHOWN);
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let made = if quoted.is_empty() {
-        format!("None has been made in this database: SELECT simhash_{}(name, words).", kind.name())
+        format!(
+            "None has been created in this database: SELECT simhash_{}(name, words).",
+            kind.name()
+        )
     } else {
-        format!("There are: {}{more}.", quoted.join(", "))
+        format!("Existing ones: {}{more}.", quoted.join(", "))
     };
     let hint = match kind {
         Kind::Dictionary => made,
-        Kind::StopWords => format!("Always there: {}. {made}", StopList::names()),
+        Kind::StopWords => format!("Built-in ones: {}. {made}", StopList::names()),
     };
     raise(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
@@ -196,7 +199,7 @@ fn check_name(kind: Kind, name: &str) {
     } else if StopList::ALL.iter().any(|list| list.name() == name) {
         (
             format!("\"{name}\" cannot be the name of a {}", kind.noun()),
-            "The names none, en, zh and auto stand for lists that are always there.",
+            "The names none, en, zh and auto are reserved for built-in lists.",
         )
     } else {
         return;
@@ -215,8 +218,12 @@ fn list_of(
     {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{} words do not go with {} frequencies", words.len(), frequencies.len()),
-            "Give one frequency for each word, or NULL for those that need none.",
+            format!(
+                "number of words, {}, does not match number of frequencies, {}",
+                words.len(),
+                frequencies.len()
+            ),
+            "Give one frequency for each word, or NULL for words without one.",
         )
     }
     let mut frequencies = frequencies.map(|frequencies| frequencies.iter());
@@ -225,7 +232,7 @@ fn list_of(
             raise(
                 PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 format!("words must not contain NULL: element {} does", place + 1),
-                "Leave it out: array_remove(words, NULL).",
+                "Remove it: array_remove(words, NULL).",
             )
         };
         let frequency = frequencies.as_mut().and_then(|all| all.next()).flatten();
@@ -245,9 +252,9 @@ fn check_same(kind: Kind, name: &str, hash: &str, stored: Option<&str>) {
     if stored != Some(hash) {
         raise(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
-            format!("{} \"{name}\" already exists, with other words", kind.noun()),
-            "A list of words never changes, for fingerprints were made with it: \
-             choose another name.",
+            format!("{} \"{name}\" already exists with other words", kind.noun()),
+            "A list of words cannot be changed, because fingerprints depend on it: choose another \
+             name.",
         )
     }
 }

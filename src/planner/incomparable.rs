@@ -57,7 +57,7 @@ pub unsafe fn refuse(request: *mut pg_sys::Node) {
     let [a, b] = operands;
     raise(
         PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-        format!("{name} does not compare {left} and {right}"),
+        format!("{name} cannot compare {left} and {right}"),
         &if &*name == "hamming" { of_hamming(a, b) } else { of_texts(&name, a, b) },
     )
 }
@@ -101,13 +101,14 @@ fn of_hamming(a: Operand, b: Operand) -> String {
         ),
         (Fingerprint(bits), other) | (other, Fingerprint(bits)) => match other {
             Text => format!(
-                "Make the fingerprint of a text as those of the column were made, with \
-                 minhash{bits}(...) for example, or with simhash_like('index', ...). Cast \
-                 hexadecimal digits: ...::fingerprint{bits}."
+                "Make the fingerprint of the text as those of the column were made, for example \
+                 with minhash{bits}(...) or simhash_like('index', ...). Cast hexadecimal digits: \
+                 ...::fingerprint{bits}."
             ),
             Integer | Numeric if bits > 64 => {
                 format!(
-                    "Cast the number, which is not negative: (...)::numeric::fingerprint{bits}."
+                    "Cast the number, which must not be negative: \
+                     (...)::numeric::fingerprint{bits}."
                 )
             }
             Integer => {
@@ -125,17 +126,17 @@ fn of_hamming(a: Operand, b: Operand) -> String {
                 .into()
         }
         (Integer, Numeric) | (Numeric, Integer) => {
-            "A hash of 64 bits that is no bigint, because it is 2^63 or more, is cast to the \
-             bigint with the same bits: (...)::fingerprint64::bigint."
+            "Cast a hash of 64 bits that exceeds the range of bigint to the bigint with the same \
+             bits: (...)::fingerprint64::bigint."
                 .into()
         }
         (Integer, Bits) | (Bits, Integer) => {
-            "Cast the one that is not the indexed column: a bit string of 64 bits as \
+            "Cast the operand that is not the indexed column: a bit string of 64 bits as \
              (...)::bigint, an integer as (...)::bigint::bit(64)."
                 .into()
         }
         (Bits, Bits | Literal) | (Literal, Bits) => {
-            "Write hamming(a, b) of bit strings, or a <^> b.".into()
+            "For bit strings use hamming(a, b) or a <^> b.".into()
         }
         (Text | Bytes | Numeric, Text | Bytes | Numeric) => {
             "Cast both operands to fingerprints of one width: ...::fingerprint64, \
@@ -155,14 +156,16 @@ fn of_texts(name: &str, a: Operand, b: Operand) -> String {
     });
     match bits {
         Some(bits) => format!(
-            "{name} reads texts: name the column with the text. Of a column fp of fingerprints ask \
-             hamming(fp, simhash_like('index', 'a text')) <= simhash_reach(0.7, {bits})."
+            "{name} compares texts: name the column of the text. For a column fp of fingerprints \
+             use hamming(fp, simhash_like('index', 'a text')) <= simhash_reach(0.7, {bits})."
         ),
         None if a == Operand::Other || b == Operand::Other => {
-            format!("{name} reads texts: name a field of the JSON, j->>'field', or cast: j::text.")
+            format!(
+                "{name} compares texts: name a field of the JSON, j->>'field', or cast it: j::text."
+            )
         }
         None => format!(
-            "{name} reads texts: cast what is none, (...)::text. Hashes are compared by \
+            "{name} compares texts: cast other operands, (...)::text. Hashes are compared by \
              hamming(a, b)."
         ),
     }

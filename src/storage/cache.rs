@@ -51,7 +51,7 @@ pub fn note(rel: IndexRel) -> Rc<str> {
     known.unwrap_or_else(|| {
         let note: Rc<str> = match String::from_utf8(Meta::read_note(&rel)) {
             Ok(note) => note.into(),
-            Err(_) => rel.damaged(META_PAGE, &Damage::Other("its note is no text")),
+            Err(_) => rel.damaged(META_PAGE, &Damage::Other("its note is not in UTF-8")),
         };
         NOTES.with_borrow_mut(|notes| {
             notes.retain(|&(oid, _), _| oid != file.0);

@@ -200,7 +200,8 @@ impl Store for IndexRel {
             raise(
                 PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
                 format!(
-                    "index \"{}\" has a format of version {version}, of another pg_simhash",
+                    "index \"{}\" has format version {version}, which this version of pg_simhash \
+                     does not support",
                     self.name()
                 ),
                 "REINDEX it, or install the version that wrote it.",
@@ -209,7 +210,7 @@ impl Store for IndexRel {
         raise(
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!("index \"{}\" is damaged at block {block}: {damage}", self.name()),
-            "Look for failing storage, then REINDEX it.",
+            "Check the storage, then REINDEX the index.",
         )
     }
 }

@@ -145,7 +145,7 @@ impl<'a> Given<'a> {
         self.refuse_if(
             body.generated != Generated::No,
             "body",
-            "names a generated column, which PostgreSQL computes after the trigger",
+            "names a generated column, which is computed after the trigger",
             "Name the column that the text comes from, \
                  or make the fingerprint a generated column too.",
         );
@@ -160,12 +160,12 @@ impl<'a> Given<'a> {
         if !has_body && !of_shingles {
             let (what, hint) = if fp.generated == Generated::No {
                 (
-                    "serves nothing without a body",
+                    "requires the argument \"body\"",
                     "Give the text's column as well: 'body=column'.".to_owned(),
                 )
             } else {
                 (
-                    "serves nothing, for the fingerprint is a generated column",
+                    "cannot be used if the fingerprint is a generated column",
                     format!("Write the {key} into the column's expression."),
                 )
             };
@@ -209,19 +209,19 @@ impl<'a> Given<'a> {
             ("flag", Some(flag), None) => (Action::Flag(flag), "link"),
             ("link" | "flag", ..) => {
                 let hint = format!("Give the column to set: '{name}=column'.");
-                self.raise("action", &format!("needs the argument \"{name}\""), &hint)
+                self.raise("action", &format!("requires the argument \"{name}\""), &hint)
             }
             (_, link, _) => {
                 let mark = if link.is_some() { "link" } else { "flag" };
                 let hint =
-                    "Use action=link or action=flag, which keep the row, or leave the column out.";
-                self.raise(mark, &format!("serves nothing with action={name}"), hint)
+                    "Use action=link or action=flag, which keep the row, or omit the argument.";
+                self.raise(mark, &format!("cannot be used with action={name}"), hint)
             }
         };
         if let Some(flag) = action.flag()
             && flag.base != pg_sys::BOOLOID
         {
-            self.raise_type(flag_argument, &flag, "A flag is a column of type boolean.")
+            self.raise_type(flag_argument, &flag, "A flag's column must be of type boolean.")
         }
         if let Some(link) = action.link() {
             self.check_link(&link, key);
@@ -241,18 +241,17 @@ impl<'a> Given<'a> {
     fn scope(&self, searched: &Column, action: &Action) -> Vec<Named> {
         self.equal_columns(|Named { column, name }| {
             if column.number == searched.number {
-                self.raise_scope(name, "by which near rows are found", "Leave the column out.")
+                self.raise_scope(name, "in which near-duplicates are searched", "Omit the column.")
             }
             let set = [action.link(), action.flag()];
             if set.iter().flatten().any(|set| set.number == column.number) {
-                self.raise_scope(name, "that the trigger sets", "Leave the column out.")
+                self.raise_scope(name, "that the trigger sets", "Omit the column.")
             }
             if column.generated != Generated::No {
                 self.raise_scope(
                     name,
-                    "that is generated, which PostgreSQL does after the trigger",
-                    "Name the columns that its expression reads, \
-                     or set an ordinary column instead.",
+                    "that is generated, and so computed after the trigger",
+                    "Name the columns that its expression reads, or use an ordinary column.",
                 )
             }
         })
@@ -262,20 +261,24 @@ impl<'a> Given<'a> {
         let Some(key) = key else {
             self.raise(
                 "link",
-                "needs a key, and the table has no primary key of one column",
-                "Name the column whose value the link shall hold: 'key=column'.",
+                "requires the argument \"key\", because the table has no primary key of one column",
+                "Name the column whose value is stored in the link: 'key=column'.",
             )
         };
         self.refuse_if(
             link.number == key.column.number,
             "link",
             "names the key itself",
-            "Give the link a column of its own, which is NULL in rows that duplicate none.",
+            "Use another column, which is NULL in rows without a duplicate.",
         );
         let Column { base, modifier, .. } = key.column;
         if !fits((base, modifier), (link.base, link.modifier)) {
             let wanted = type_name(base, modifier);
-            self.raise_type("link", link, &format!("A link is of the key's type, {wanted}."))
+            self.raise_type(
+                "link",
+                link,
+                &format!("A link's column must be of the key's type, {wanted}."),
+            )
         }
     }
 }

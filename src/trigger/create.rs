@@ -45,11 +45,11 @@ fn raise_repeated(table: pg_sys::Oid, trigger: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
         format!(
-            "trigger {} of table \"{}\" has these arguments already",
+            "trigger {} on table \"{}\" already has these arguments",
             identifier(trigger),
             relation_name(table)
         ),
-        "Rows would be judged twice.",
+        "Rows would be checked twice.",
     )
 }
 
@@ -62,8 +62,10 @@ fn free_name(table: pg_sys::Oid) -> String {
     names.find(|name| is_free(table, name)).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!("table has {MAX_TRIGGERS} triggers of simhash_dedup_create"),
-            "Drop those that are not needed.",
+            format!(
+                "cannot create more than {MAX_TRIGGERS} triggers of simhash_dedup_create on a table"
+            ),
+            "Drop unused triggers.",
         )
     })
 }

@@ -61,7 +61,7 @@ impl Violation {
     pub fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
         let (table, trigger) = (event.on.table, event.on.name());
         let message = format!(
-            "near-duplicate row violates trigger \"{}\" of table \"{}\"",
+            "near-duplicate row violates trigger \"{}\" on table \"{}\"",
             utf8(trigger),
             utf8(table.name())
         );
@@ -101,21 +101,20 @@ impl Violation {
 fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     let distance = match (found.similarity, &arguments.by, &arguments.verification) {
         (share, By::Similarity(Similar { words: Some(words), .. }), _) => format!(
-            "one with {words} words or more in a row in common: {:.0} % of the new row's words",
+            "a near-duplicate: passages of at least {words} words cover {:.0} % of the new row's \
+             words",
             100.0 * share.unwrap_or(0.0)
         ),
-        (Some(similarity), By::Similarity(least), _) => format!(
-            "at similarity {similarity:.3}; at least {} is a near-duplicate",
-            least.similarity
-        ),
+        (Some(similarity), By::Similarity(least), _) => {
+            format!("at similarity {similarity:.3}; the minimum is {}", least.similarity)
+        }
         (Some(similarity), By::Distance { distance, .. }, Some(verification)) => format!(
-            "at distance {} with similarity {similarity:.3}; at most {distance} with at least {} \
-             is a near-duplicate",
+            "at distance {} with similarity {similarity:.3}; the limits are {distance} and {}",
             found.distance,
             verification.similarity.least()
         ),
         (_, By::Distance { distance, .. }, _) => {
-            format!("at distance {}; at most {distance} is a near-duplicate", found.distance)
+            format!("at distance {}; the limit is {distance}", found.distance)
         }
         (None, By::Similarity(_), _) => "a near-duplicate".to_owned(),
     };

@@ -42,9 +42,9 @@ pub fn refuse_foreign(table: pg_sys::Oid, family: &Family, arguments: &Arguments
     let Some(&foreign) = family.foreign.iter().find(|&foreign| !is_apart(foreign)) else { return };
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("simhash_dedup cannot look into foreign table {}", table_name(foreign)),
-        "Create the trigger on the table of each server. On partitions that are here it may be, if \
-         scope= names all columns that the partitions are made by: see docs/scale-out.md.",
+        format!("simhash_dedup cannot search foreign table {}", table_name(foreign)),
+        "Create the trigger on the table of each server. Local partitions can have it if scope= \
+         names all columns of the partition key: see docs/scale-out.md.",
     )
 }
 
@@ -63,7 +63,7 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
     warn_without_index(family, "simhash_dedup", root, by, &arguments.scope);
     if let Some(table) = unlinkable {
         warn(
-            &format!("simhash_dedup does not link to the rows of table {}", table_name(table)),
+            &format!("simhash_dedup cannot link to rows of table {}", table_name(table)),
             "Its key must be of the same type, \
              and the owner of the trigger's table must be allowed to read it.",
         );

@@ -28,18 +28,18 @@ impl Window {
     pub fn of(given: &Given<'_>) -> Option<Self> {
         let value = given.get("since")?;
         let Some((name, back)) = value.split_once(char::is_whitespace) else {
-            given.raise("since", "names no interval", SHAPE)
+            given.raise("since", "lacks an interval", SHAPE)
         };
         let named = given.column_named("since", name);
         let column = &named.column;
         if !matches!(column.base, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID) {
-            let hint = "A time is of type timestamptz, timestamp or date.";
+            let hint = "A time's column must be of type timestamptz, timestamp or date.";
             given.raise_type("since", column, hint)
         }
         given.refuse_if(
             column.generated != Generated::No,
             "since",
-            "names a generated column, which PostgreSQL computes after the trigger",
+            "names a generated column, which is computed after the trigger",
             "Name a column that is set, for example by DEFAULT now().",
         );
         let back =
@@ -48,8 +48,8 @@ impl Window {
             given.raise_as(
                 PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 "since",
-                "does not reach back",
-                "Give an interval that is greater than 0.",
+                "must have an interval greater than 0",
+                "The interval says how far back rows are compared: 'since=created_at 30 days'.",
             )
         }
         Some(Window { column: named, back })

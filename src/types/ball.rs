@@ -44,7 +44,7 @@ impl<F: Fingerprint> Ball<F> {
             _ => raise(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 format!("radius {radius} is out of range for a ball of {} bits", F::BITS),
-                &format!("A radius is a Hamming distance: 0 to {}.", F::BITS),
+                &format!("A radius must be a Hamming distance, 0 to {}.", F::BITS),
             ),
         }
     }

@@ -33,7 +33,7 @@ impl<'a> BitBall<'a> {
             _ => raise(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 format!("radius {radius} is out of range for a ball of {} bits", center.length),
-                &format!("A radius is a Hamming distance: 0 to {}.", center.length),
+                &format!("A radius must be a Hamming distance, 0 to {}.", center.length),
             ),
         }
     }

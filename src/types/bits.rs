@@ -83,7 +83,7 @@ impl<'a> BitString<'a> {
     /// The value as binary digits.
     pub fn to_text(&self) -> Vec<u8> {
         if self.length > LARGEST_VALUE {
-            raise_too_large(&format!("a text of {} binary digits is too large", self.length));
+            raise_too_large(&format!("text of {} binary digits is too large", self.length));
         }
         let mut text = Vec::new();
         reserve(&mut text, 8 * self.bytes.len());

@@ -41,7 +41,8 @@ impl BitsMut<'_> {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 format!(
-                    "cannot unite Bloom filters of {} bits and {} hashes, and of {} and {}",
+                    "cannot unite Bloom filters of {} bits and {} hashes with those of {} bits and \
+                     {} hashes",
                     self.shape.bits, self.shape.hashes, other.shape.bits, other.shape.hashes
                 ),
                 "Make both with the same expected number of texts and the same rate.",

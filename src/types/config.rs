@@ -96,7 +96,7 @@ pub(super) fn parse(json: &str) -> Config {
     if json.len() > LONGEST {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!("a simhash_config of {} bytes is too long", json.len()),
+            format!("simhash_config of {} bytes is too long", json.len()),
             &format!("At most {LONGEST} bytes are allowed."),
         );
     }

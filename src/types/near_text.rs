@@ -35,7 +35,7 @@ pub fn check_similarity(similarity: f64) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("similarity {} is out of range", shown_number(similarity)),
-            &format!("A similarity is a number from {LEAST_SIMILARITY} to 1: 0.7 for 70 %."),
+            &format!("A similarity must be a number from {LEAST_SIMILARITY} to 1: 0.7 for 70 %."),
         )
     }
 }

@@ -33,7 +33,7 @@ impl Numeric {
             raise(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 format!("value \"{}\" is out of range for type {type_name}", self.0),
-                &format!("A {type_name} is a whole number from 0 to {most}."),
+                &format!("A {type_name} must be a whole number from 0 to {most}."),
             )
         })
     }

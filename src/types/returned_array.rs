@@ -94,7 +94,7 @@ impl TextArray {
         const ALIGNMENT: usize = 4;
         let size = pg_sys::VARHDRSZ + bytes.len();
         if self.elements.len() + size > LARGEST_VALUE - HEADER {
-            raise_too_large("the elements of this array are too long together")
+            raise_too_large("the elements of this array are too long in total")
         }
         let start = self.elements.len();
         self.elements.extend_from_slice(&[0; pg_sys::VARHDRSZ]);

@@ -35,9 +35,9 @@ pub fn checked_words(words: i32) -> usize {
     usize::try_from(words).ok().filter(|words| WORDS.contains(words)).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("a passage of {words} words"),
+            format!("number of words {words} is out of range for a passage"),
             &format!(
-                "Allowed: {} to {}. Fewer words in a row are found in most texts by chance.",
+                "Allowed: {} to {}. Most texts share shorter passages by chance.",
                 WORDS.start(),
                 WORDS.end()
             ),

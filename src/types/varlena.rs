@@ -15,7 +15,7 @@ pub fn raise_too_large(message: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         message.into(),
-        &format!("A value has {LARGEST_VALUE} bytes at most."),
+        &format!("A value can have at most {LARGEST_VALUE} bytes."),
     )
 }
 
@@ -42,7 +42,7 @@ pub fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
 /// Allocates a value. Raises ERROR 54000 if PostgreSQL does not allow its size.
 fn palloc_value(size: usize) -> *mut u8 {
     if size > LARGEST_VALUE {
-        raise_too_large(&format!("a result of {size} bytes is too large"))
+        raise_too_large(&format!("result of {size} bytes is too large"))
     }
     // SAFETY: palloc returns that many bytes, or raises an error if there is no memory.
     unsafe { pg_sys::palloc(size) }.cast()

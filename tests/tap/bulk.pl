@@ -540,7 +540,7 @@ $node->safe_psql('postgres', "ALTER TABLE all_equal ADD body text DEFAULT 'one t
 error_like($node, <<'SQL',
 SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('all_equal_fp', 3, 'body', 1)
 SQL
-	qr/53200.*\d{6} rows have one fingerprint.*HINT.*simhash\.work_mem/s,
+	qr/53200.*\d{6} rows with one fingerprint.*HINT.*simhash\.work_mem/s,
 	'texts of too many equal rows are not compared');
 
 # A call can be cancelled at once. Only roles with the right to see it see its progress.

@@ -209,7 +209,7 @@ SQL
 	[ 'reindex', q{REINDEX INDEX %1$s_i; SELECT simhash_index_check('%1$s_i')} ]);
 # The SQLSTATEs of a damaged index or file, with a message that names the block. A meta page of
 # another format does not count as damaged.
-my $clear = qr/ERROR:  XX00[012]: [^\n]*(?:block[s]? \d+|has a format of version \d+)/;
+my $clear = qr/ERROR:  XX00[012]: [^\n]*(?:block[s]? \d+|has format version \d+)/;
 # A TID far beyond the end of the table.
 my $no_such_segment = qr/ERROR:  58P01: could not open file/;
 # The error that test.agree raises when a row is missing.

@@ -184,11 +184,11 @@ sub options
 		[ 'fillfactor = 101', qr/ERROR:  22023/ ],
 		[ 'buckets = 4', qr/ERROR:  22023.*buckets/ ];
 	error_like($node, 'CREATE INDEX i ON t USING simhash (fp64, fp128)',
-		qr/ERROR:  0A000.*column 1 of index "i" is not compared by equality/, 'refused: two columns');
+		qr/ERROR:  0A000.*column 1 of index "i" cannot be compared/, 'refused: two columns');
 	error_like($node, 'CREATE UNIQUE INDEX i ON t USING simhash (fp64)',
 		qr/ERROR:  0A000.*unique/, 'refused: unique');
 	error_like($node, q{CREATE INDEX i ON t USING simhash ((length(body)))},
-		qr/ERROR:  42P17.*"i" does not end in a column in which near rows are looked for/,
+		qr/ERROR:  42P17.*"i" cannot be searched for near-duplicates/,
 		'refused: a scope alone');
 	error_like($node, 'CREATE INDEX i ON t USING simhash ((body::jsonb))',
 		qr/ERROR:  42704.*no default operator class/, 'refused: jsonb');

@@ -1288,7 +1288,7 @@ sub merge_moves
 		return "MERGE INTO t USING (VALUES (1, 30)) s (id, new) ON t.id = s.id"
 			. " WHEN MATCHED THEN UPDATE SET $_[0]";
 	};
-	error_like($node, $merge->('id = s.new'), qr/0A000.*MERGE may move rows/s, 'MERGE that moves');
+	error_like($node, $merge->('id = s.new'), qr/0A000.*MERGE that may move/s, 'MERGE that moves');
 	$node->safe_psql('postgres', $merge->("note = 'n'"));
 	error_like($node, 'WITH s AS (SELECT 1 AS id, 30 AS new) ' . $merge->('id = s.new, fp = NULL'),
 		qr/0A000/, 'with parts');
@@ -1361,8 +1361,8 @@ at_once('by texts', 'scoped text');
 my $expected = join('|', 'lock timeout', 'statement timeout', 'simhash.work_mem',
 	'could not serialize', 'deadlock detected', 'undo', 'server process',
 	'terminating connection', 'postmaster.pid', 'current transaction is aborted',
-	'already modified by an operation triggered', 'while rows are told their ids',
-	'which simhash_cluster gives', 'MERGE may move rows');
+	'already modified by an operation triggered', 'while group ids were assigned',
+	'can only be set by simhash_cluster', 'MERGE that may move rows');
 is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');
 
 $node->stop;

@@ -416,7 +416,7 @@ SELECT esimhash('wb wc', 'much');
 DELETE FROM simhash_model WHERE name = 'much';
 SELECT esimhash('wb wc', 'much')
 SQL
-like($error, qr/model "much" does not exist\nHINT:  There are: "little", "m"\./,
+like($error, qr/model "much" does not exist\nHINT:  Existing ones: "little", "m"\./,
 	'a dropped model is not served from the cache');
 my $before = value(q{SELECT esimhash('wb wc wd wj', 'm')});
 is(value(q{SET search_path = pg_catalog; SELECT public.esimhash('wb wc wd wj', 'm')}),

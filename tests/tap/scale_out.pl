@@ -179,7 +179,7 @@ for my $create (q{CREATE TRIGGER t BEFORE INSERT ON doc
 BEGIN; $create;
 INSERT INTO doc VALUES (-1, '', '0000000000000000')
 SQL
-	like($error, qr/ERROR:  simhash_dedup cannot look into foreign table doc\d.*HINT/s,
+	like($error, qr/ERROR:  simhash_dedup cannot search foreign table doc\d.*HINT/s,
 		'no trigger over foreign partitions');
 }
 # With the partition key as scope, each server's trigger searches all rows that may be near.
@@ -208,7 +208,7 @@ DROP TRIGGER t ON of_tenant1;
 CREATE TRIGGER t BEFORE INSERT ON of_tenant1 FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
 INSERT INTO of_tenant VALUES (1, '00000000ffffffff')
 SQL
-like($error, qr/cannot look into foreign table of_tenant2/, 'without the scope: ERROR');
+like($error, qr/cannot search foreign table of_tenant2/, 'without the scope: ERROR');
 
 # The partition key distinguishes equal values: 1.0 and 1.00 as texts. Also a subpartitioned table
 # with no foreign table below it.
@@ -226,7 +226,7 @@ for my $case ([ of_text1 => 'of_text2' ], [ sub => 'sub2' ], [ sub1 => '' ])
 	my ($table, $foreign) = @$case;
 	my (undef, undef, $error) = $coordinator->psql('postgres',
 		"SELECT simhash_dedup_create('$table', 'fp=fp', 'scope=tenant')", on_error_stop => 1);
-	like($error, $foreign ? qr/cannot look into foreign table $foreign/ : qr/^(?!.*ERROR)/s,
+	like($error, $foreign ? qr/cannot search foreign table $foreign/ : qr/^(?!.*ERROR)/s,
 		"a trigger on $table");
 }
 

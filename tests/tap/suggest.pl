@@ -226,7 +226,7 @@ $node->safe_psql('postgres', <<'SQL');
 INSERT INTO spam SELECT hash('old ' || i), true FROM generate_series(1, 400000) i;
 DELETE FROM spam WHERE spam OR ctid > '(1,0)'
 SQL
-error_like($node, $clean, qr/55000.*can be seen/s,
+error_like($node, $clean, qr/55000.*are visible/s,
 	'a table of which next to nothing is left has to be vacuumed first');
 $node->safe_psql('postgres', 'VACUUM spam');
 answer_is($node, $clean =~ s/distance/count(*)/r, '1', 'and then has an answer');

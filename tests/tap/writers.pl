@@ -587,7 +587,7 @@ SQL
 }
 
 for my $s (values %session) { close $s->{input}; waitpid $s->{pid}, 0; }
-my @expected = ('unique constraint', 'whose insertion it is a part of', 'lock timeout',
+my @expected = ('unique constraint', 'that is still being written', 'lock timeout',
 	'deadlock detected', 'terminating connection');
 my $expected = join('|', @expected);
 is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');

@@ -43,7 +43,7 @@ fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [
                 damaged(Damage::Place { table: page.table(), level: page.level() });
             }
             if page.bounds() != expected.bounds {
-                damaged(Damage::Other("its bounds are not those that its parent gives it"));
+                damaged(Damage::Other("its bounds differ from those in its parent"));
             }
             if page.right() != pages.get(i + 1).map(|next| next.number) {
                 damaged(Damage::Other("its right link is not the next page of its level"));

@@ -34,8 +34,10 @@ impl fmt::Display for Damage {
                     "its header is inconsistent (lower {lower}, upper {upper}, special {special})"
                 )
             }
-            Damage::Place { table, level } => write!(f, "it claims table {table}, level {level}"),
-            Damage::Link(number) => write!(f, "its link to block {number} leads nowhere"),
+            Damage::Place { table, level } => {
+                write!(f, "its header names table {table}, level {level}")
+            }
+            Damage::Link(number) => write!(f, "its link to block {number} is invalid"),
             Damage::Order(index) => write!(f, "entry {index} is out of order or out of bounds"),
             Damage::Version(version) => write!(f, "its format is of version {version}"),
             Damage::Other(what) => write!(f, "{what}"),

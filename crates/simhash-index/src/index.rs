@@ -216,7 +216,7 @@ impl<K: TreeKey, H> Cache<K, H> {
         let layout = BlockLayout::of_bits(meta.bits, meta.blocks)
             .filter(|_| meta.bits <= K::Fingerprint::BITS && meta.shape().fits::<K>())
             .unwrap_or_else(|| {
-                let damage = Damage::Other("its kind of key or number of blocks is impossible");
+                let damage = Damage::Other("its kind of key or number of blocks is invalid");
                 store.damaged(META_PAGE, &damage)
             });
         Self {

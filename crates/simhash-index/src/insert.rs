@@ -69,7 +69,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let mut contradicted = |page: u32| {
             contradictions += 1;
             if contradictions == ATTEMPTS {
-                let damage = Damage::Other("its bounds are not those that its parent gives it");
+                let damage = Damage::Other("its bounds differ from those in its parent");
                 self.store.damaged(page, &damage);
             }
         };

@@ -197,15 +197,15 @@ impl Meta {
             version => return Err(Damage::Version(version)),
         }
         if !(1..=MOST_BITS).contains(&meta.bits) || !(1..=16).contains(&meta.blocks) {
-            return Err(Damage::Other("its number of bits or blocks is impossible"));
+            return Err(Damage::Other("its number of bits or blocks is invalid"));
         }
         if meta.scope > MOST_SCOPE as u32 || meta.payload > MOST_PAYLOAD as u32 {
-            return Err(Damage::Other("its scope or payload is impossible"));
+            return Err(Damage::Other("its scope or payload is invalid"));
         }
         let (has_tables, keys) =
             (meta.blocks == u32::from(ROWS), meta.bits == 8 * POSTING_KEY as u32);
         if meta.is_of_postings() && !(meta.bands <= MOST_BANDS && has_tables && keys) {
-            return Err(Damage::Other("its postings are impossible"));
+            return Err(Damage::Other("its parameters of postings are invalid"));
         }
         Ok(meta)
     }

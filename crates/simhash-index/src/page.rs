@@ -318,7 +318,7 @@ impl<'a> Page<'a> {
             (level == 0 || *form == Form::MIXED) && (form.cut == 0 || may_cut::<K>(&shape))
         });
         let Some(form) = form else {
-            return Err(Damage::Other("its flags are impossible"));
+            return Err(Damage::Other("its flags are invalid"));
         };
         let ordered = usize::from(flags >> ORDERED_SHIFT) * chunk(bytes.len());
         let keys = usize::from(lower).wrapping_sub(HEADER);
@@ -333,7 +333,9 @@ impl<'a> Page<'a> {
             return Err(Damage::Header { lower, upper, special });
         }
         if ordered > if level == 0 { count } else { 0 } {
-            return Err(Damage::Other("more of its entries ascend than there are"));
+            return Err(Damage::Other(
+                "its number of ascending entries exceeds its number of entries",
+            ));
         }
         let (_, top_at) = top_word::<K::Fingerprint>();
         let mut page = Self { bytes, count, ordered, shape, slot, form, top_at, prefix: 0 };

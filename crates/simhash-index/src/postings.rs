@@ -114,7 +114,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 self.forget_all();
                 contradictions += 1;
                 if contradictions == ATTEMPTS {
-                    let damage = Damage::Other("its bounds are not those that its parent gives it");
+                    let damage = Damage::Other("its bounds differ from those in its parent");
                     self.store.damaged(full, &damage);
                 }
             }
@@ -265,7 +265,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             if let Some(page) = contradicted {
                 contradictions += 1;
                 if contradictions == ATTEMPTS {
-                    let damage = Damage::Other("its bounds are not those that its parent gives it");
+                    let damage = Damage::Other("its bounds differ from those in its parent");
                     self.store.damaged(page, &damage);
                 }
             }

@@ -91,7 +91,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let high =
             if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
         if page.bounds::<K>() != (Bounds { low: parent.entry(position), high }) {
-            let damage = Damage::Other("its bounds are not those that its parent gives it");
+            let damage = Damage::Other("its bounds differ from those in its parent");
             self.store.damaged(number, &damage);
         }
     }

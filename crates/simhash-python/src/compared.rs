@@ -155,9 +155,9 @@ pub fn similarity<'py>(
 fn checked_words(words: i64) -> PyResult<usize> {
     usize::try_from(words).ok().filter(|words| WORDS.contains(words)).ok_or_else(|| {
         value_error(
-            format!("a passage of {words} words"),
+            format!("number of words {words} is out of range for a passage"),
             &format!(
-                "Allowed: {} to {}. Fewer words in a row are found in most texts by chance.",
+                "Allowed: {} to {}. Most texts share shorter passages by chance.",
                 WORDS.start(),
                 WORDS.end()
             ),

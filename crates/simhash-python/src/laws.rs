@@ -30,7 +30,7 @@ pub fn law(similarity: f64) -> PyResult<(usize, usize, usize)> {
 pub fn reach(similarity: f64, bits: u32) -> PyResult<u32> {
     Law::of(similarity).ok_or_else(|| no_law(similarity))?;
     if !(8..=1024).contains(&bits) {
-        let message = format!("{bits} is not a number of bits of a fingerprint");
+        let message = format!("number of bits {bits} is out of range for a fingerprint");
         return Err(value_error(message, "Allowed: 8 to 1024."));
     }
     Ok(minhash::reach(similarity, bits))

@@ -125,7 +125,7 @@ fn blocks(rel: IndexRel, searched: Searched) -> u32 {
                 rel.name(),
                 searched.bits
             ),
-            "Each block has a bit at least.",
+            "Each block must have at least one bit.",
         );
     }
     blocks

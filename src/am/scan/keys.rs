@@ -339,7 +339,10 @@ fn tightest<F: Key>(mut all_of: Vec<Vec<Condition<F>>>) -> (Driver<F>, Vec<Vec<C
 fn raise_several_orders<K: TreeKey>(index: &Index<K>) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("index \"{}\" cannot order by several distances", index.store.name()),
+        format!(
+            "index \"{}\" cannot return rows in the order of several distances",
+            index.store.name()
+        ),
         "Let the planner sort: SET enable_seqscan = on; SET enable_sort = on.",
     )
 }

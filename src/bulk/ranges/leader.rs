@@ -245,7 +245,7 @@ impl<K: TreeKey> Team<K> {
                     Some(Message::End(read)) => self.note(Some(read)),
                     Some(Message::Full) => self.note(None),
                     Some(Message::Last) => self.workers[number].finished = true,
-                    _ => lost("sent a message that is none"),
+                    _ => lost("sent an invalid message"),
                 }
             }
         }

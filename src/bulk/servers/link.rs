@@ -50,8 +50,9 @@ impl Call {
         let Some(dblink) = dblink else {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                "rows on other servers are compared through dblink, which is not installed".into(),
-                "CREATE EXTENSION dblink; on the server that you ask.",
+                "cannot compare rows on other servers: extension \"dblink\" is not installed"
+                    .into(),
+                "Run CREATE EXTENSION dblink on this server.",
             )
         };
         let (library, name) = (c"$libdir/dblink", c"dblink_disconnect");
@@ -183,7 +184,7 @@ impl Link {
                 raise(
                     PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
                     format!("connection \"{connection}\" was lost"),
-                    "The call can be repeated: nothing was changed.",
+                    "Repeat the call: it has changed nothing.",
                 )
             }
         }

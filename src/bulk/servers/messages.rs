@@ -36,8 +36,8 @@ pub fn expect<T>(message: Option<T>) -> T {
     message.unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
-            "a server of a part sent something else than what it was asked for".to_owned(),
-            "Use the same build of pg_simhash everywhere.",
+            "server of a part sent an invalid message".to_owned(),
+            "Use the same version of pg_simhash on all servers.",
         )
     })
 }
@@ -129,7 +129,7 @@ pub fn expect_tids(all: &[u64], bytes: usize) {
     if needed > bytes {
         raise(
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            format!("the pages of the tables take {needed} bytes here"),
+            format!("the pages of the tables need {needed} bytes on this server"),
             "Raise simhash.work_mem.",
         )
     }

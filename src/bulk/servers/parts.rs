@@ -89,12 +89,15 @@ impl Parts {
         let Some(name) = qualified_name(table) else { raise_is_gone() };
         let shown = std::ffi::CString::new(relation_name(table)).unwrap_or_default();
         check_select(table, &shown);
-        check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
+        check_rows_are_all(
+            table,
+            "Call the function as a role that row-level security does not apply to.",
+        );
         let lying = lying(&name);
         if lying.len() > MOST_TABLES {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-                format!("{} tables are too many to be compared", lying.len()),
+                format!("too many tables to compare: {}", lying.len()),
                 &format!("At most {MOST_TABLES} are allowed."),
             )
         }
@@ -221,8 +224,8 @@ fn lying(name: &str) -> Vec<Lying> {
         if server.is_some() && wrapper.as_deref() != Some("postgres_fdw") {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("foreign table {relation} is not one of postgres_fdw"),
-                "Only other PostgreSQL servers, with the extension, can be asked for keys.",
+                format!("foreign table {relation} must be of foreign-data wrapper postgres_fdw"),
+                "Foreign servers must be PostgreSQL servers with the extension pg_simhash.",
             )
         }
         let table = table.and_then(|oid| oid.parse().ok()).unwrap_or(0);
@@ -277,7 +280,7 @@ impl Part {
             raise(
                 PgSqlErrorCode::ERRCODE_AMBIGUOUS_COLUMN,
                 format!("{name} has indexes of two columns: {body} and {}", other.body),
-                "Over servers a table is compared by the one that it has an index of.",
+                "A table over servers must have simhash indexes on one column only.",
             )
         }
         (Self { table, link, name, schema, index: String::new(), bytes: 0 }, found)
@@ -302,7 +305,7 @@ fn raise_no_index(link: &mut Link, of_table: &str, name: &str, wanted: Wanted) -
     let other = other.map(|other| format!("Index {other}. ")).unwrap_or_default();
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("{name} has no index of {wanted} that serves"),
+        format!("{name} has no suitable index on {wanted}"),
         &format!("{other}Create one there: CREATE INDEX ON ... USING simhash {}", wanted.example()),
     )
 }
@@ -319,7 +322,7 @@ fn schema_of_extension(link: &mut Link, name: &str) -> String {
     else {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("there is no extension pg_simhash where {name} is"),
+            format!("extension \"pg_simhash\" is not installed where {name} is"),
             "Run CREATE EXTENSION pg_simhash there.",
         )
     };
@@ -327,8 +330,8 @@ fn schema_of_extension(link: &mut Link, name: &str) -> String {
     if version != here {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("pg_simhash is {version} where {name} is, and {here} here"),
-            "Use the same version everywhere: ALTER EXTENSION pg_simhash UPDATE.",
+            format!("pg_simhash has version {version} where {name} is, but {here} on this server"),
+            "Use the same version on all servers: ALTER EXTENSION pg_simhash UPDATE.",
         )
     }
     schema
@@ -371,9 +374,11 @@ impl Wanted {
 
     fn example(self) -> &'static str {
         match self {
-            Self::Texts(_) => "(body) WITH (similarity = ...), of no more than you ask for.",
+            Self::Texts(_) => {
+                "(body) WITH (similarity = ...), with at most the similarity of the call."
+            }
             Self::Passages(_) => {
-                "(body text_passage_ops) WITH (words = ...), of no more than you ask for."
+                "(body text_passage_ops) WITH (words = ...), with at most the words of the call."
             }
             Self::Fingerprints => "(fp).",
         }
@@ -403,16 +408,16 @@ impl Wanted {
             if line == VALUES_LINE && now.is_none_or(|now| now != VALUES) {
                 raise(
                     PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!("the keys of {part} were made by other rules, or another dictionary"),
-                    "Use the same version of pg_simhash everywhere, and REINDEX what another one \
-                     built.",
+                    format!("keys of {part} were made by other rules or another dictionary"),
+                    "Use the same version of pg_simhash on all servers, and REINDEX indexes that \
+                     another version built.",
                 )
             }
             if then != now {
                 raise(
                     PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-                    format!("the indexes of {first} and {part} have different {line}"),
-                    "Rows are compared by keys of one kind: create the same index on all parts.",
+                    format!("indexes of {first} and {part} have different {line}"),
+                    "Create the same index on all parts.",
                 )
             }
         }

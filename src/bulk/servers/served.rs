@@ -45,9 +45,8 @@ fn part(index: pg_sys::Oid, content: Content) -> Target {
     if !is_plain {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "a part's index is of several tables, or has other columns".to_owned(),
-            "Over servers each part is one table, with an index of its texts or fingerprints \
-             alone.",
+            "index of a part covers several tables or has other columns".to_owned(),
+            "Each part must be one table with an index on its texts or fingerprints alone.",
         )
     }
     target

@@ -171,7 +171,7 @@ impl Cutters {
 /// wait may consume the event of a queue that has room again.
 const PATIENCE: std::ffi::c_long = 10;
 
-const NOT_SETS: &str = "sent a message that is none";
+const NOT_SETS: &str = "sent an invalid message";
 
 impl Drop for Cutters {
     fn drop(&mut self) {
@@ -237,12 +237,12 @@ pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
     let attach = |queue| unsafe { pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()) };
     let [texts, sets] = queues.map(attach);
     let config = near_recipe(&ConfigText::config_of(&config));
-    let Ok(mut simhasher) = Simhasher::new(config) else { lost("has no words to cut by") };
+    let Ok(mut simhasher) = Simhasher::new(config) else { lost("lacks the word lists") };
     let mut answer = Vec::new();
     // SAFETY: attached as the receiver; a message is used only before the next.
     while let Some(message) = unsafe { compat::receive(texts) } {
         if cut(&mut simhasher, message, &mut answer).is_none() {
-            lost("was sent a message that is none");
+            lost("received an invalid message");
         }
         // SAFETY: attached as the sender.
         if unsafe { compat::send(sets, &answer, true) } != Sent::All {

@@ -185,8 +185,8 @@ fn law_of(opened: &OpenedAll, similarity: f64) -> Law {
                     one.rel().name(),
                     recipe.similarity
                 ),
-                "An index finds texts of its own similarity and more: ask for more, or create one \
-                 WITH (similarity = ...).",
+                "An index finds only texts of at least its own similarity: use a greater \
+                 similarity, or create an index WITH (similarity = ...).",
             )
         }
     }
@@ -204,7 +204,7 @@ fn check_count(rows: usize) {
     if rows > MOST {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!("{rows} rows are too many to be compared by similarity"),
+            format!("too many rows to compare by similarity: {rows}"),
             &format!("At most {MOST} are allowed: compare partitions with each other."),
         )
     }
@@ -226,7 +226,7 @@ fn expect_room<T>(found: Result<T, Full>) -> T {
     found.unwrap_or_else(|Full| {
         raise(
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            format!("simhash.work_mem, of {} MB, is too small", work_mem() >> 20),
+            format!("simhash.work_mem of {} MB is too small", work_mem() >> 20),
             "Raise simhash.work_mem.",
         )
     })

@@ -163,11 +163,13 @@ impl Begun {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 format!(
-                    "index \"{}\" finds passages of {} words and more, not of {words}",
+                    "index \"{}\" finds passages of at least {} words, not of {words}",
                     first.rel().name(),
                     recipe.words
                 ),
-                &format!("Create one WITH (words = {words}), or ask for more words."),
+                &format!(
+                    "Create an index WITH (words = {words}), or use a greater number of words."
+                ),
             )
         }
         // SAFETY: the index is open.
@@ -324,14 +326,15 @@ fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>, c
     let example = example.map(|run| format!(": \"{run}...\"")).unwrap_or_default();
     notice(
         &format!(
-            "runs of words left out, which stand in more than {most} texts each: {keys}; the most \
-             frequent one in {texts}{example}"
+            "runs of words that more than {most} texts contain were left out: {keys}; the most \
+             frequent one is in {texts}{example}"
         ),
         match command {
             Command::Passages => {
-                "Texts that share nothing else are no pairs. With most => NULL all are taken."
+                "Texts that share nothing else are not pairs. With most => NULL no runs are left \
+                 out."
             }
-            _ => "Texts that share nothing else, and have far fingerprints, are not compared.",
+            _ => "Texts that share nothing else and have distant fingerprints are not compared.",
         },
     );
 }
@@ -339,6 +342,6 @@ fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>, c
 fn say_short(place: &str, rows: u64, words: usize) {
     notice(
         &format!("texts of fewer than {words} words in {place}: {rows}"),
-        "They share no passage with any. An index WITH fewer words finds those of short texts.",
+        "Such texts have no passages. An index WITH fewer words finds passages of short texts.",
     );
 }

@@ -64,11 +64,11 @@ impl ConfigError {
             Self::UnknownKey(key) => format!("unknown key {}", quoted(key)),
             Self::Invalid { key, value, .. } => format!("invalid value {value} for \"{key}\""),
             Self::WeightWithoutModel(weight) => {
-                format!("\"weight\" \"{weight}\" needs a \"model\"")
+                format!("\"weight\" \"{weight}\" requires a \"model\"")
             }
-            Self::CapWithoutModel => "a percentile as \"cap\" needs a \"model\"".into(),
+            Self::CapWithoutModel => "a percentile as \"cap\" requires a \"model\"".into(),
             Self::UnusedModel(model) => {
-                format!("\"model\" {} is not used by anything", quoted(model))
+                format!("\"model\" {} is not used by this config", quoted(model))
             }
             Self::UnusedDictionary(dictionary) => {
                 format!("\"dictionary\" {} is not used by the tokenizer char", quoted(dictionary))
@@ -77,12 +77,12 @@ impl ConfigError {
                 format!("\"{key}\" \"{value}\" is not used by the tokenizer {tokenizer}")
             }
             Self::UntakenStep(step, tokenizer) => format!(
-                "the step \"{step}\" of \"normalize\" takes away what the tokenizer {tokenizer} \
-                 reads"
+                "the step \"{step}\" of \"normalize\" removes what the tokenizer {tokenizer} \
+                 requires"
             ),
-            Self::SpotsWithoutStopWords => "\"spots\" need \"stopwords\"".into(),
-            Self::SpotsAndShingle => "\"spots\" and \"shingle\" exclude each other".into(),
-            Self::SpotsOfCharacters => "\"spots\" are not made by the tokenizer char".into(),
+            Self::SpotsWithoutStopWords => "\"spots\" require \"stopwords\"".into(),
+            Self::SpotsAndShingle => "\"spots\" and \"shingle\" cannot be used together".into(),
+            Self::SpotsOfCharacters => "\"spots\" are not supported by the tokenizer char".into(),
         }
     }
 
@@ -90,7 +90,7 @@ impl ConfigError {
     pub fn hint(&self) -> String {
         match self {
             Self::NotJson(_) | Self::NotAnObject(_) => {
-                "A configuration is a JSON object such as {\"shingle\": 2}.".into()
+                "A configuration must be a JSON object such as {\"shingle\": 2}.".into()
             }
             Self::UnknownKey(_) => format!("The keys are {}.", KEYS.join(", ")),
             Self::Invalid { allowed, .. } => format!("Allowed: {allowed}."),
@@ -101,32 +101,34 @@ impl ConfigError {
                 "Name a trained model, or give the cap as a number greater than 0.".into()
             }
             Self::UnusedModel(_) => {
-                "A model serves the weights idf, tfidf, entropy and a percentile as cap.".into()
+                "A model is used by the weights idf, tfidf, entropy, and by a percentile as cap."
+                    .into()
             }
             Self::UnusedDictionary(_) => {
-                "A dictionary serves the tokenizers auto, word, jieba and code.".into()
+                "A dictionary is used by the tokenizers auto, word, jieba and code.".into()
             }
-            Self::OnlyForCode { .. } => "It serves the tokenizer code.".into(),
+            Self::OnlyForCode { .. } => "It is used by the tokenizer code.".into(),
             Self::UntakenStep(_, tokenizer) => {
                 let taken = NormalizeStep::ALL.iter().copied();
                 let taken: Vec<_> = taken.filter(|&step| tokenizer.takes(step)).collect();
                 format!(
-                    "With the tokenizer {tokenizer} leave out \"normalize\", or list only steps \
-                     out of {}.",
+                    "With the tokenizer {tokenizer} omit \"normalize\", or list only steps out of \
+                     {}.",
                     names(&taken)
                 )
             }
             Self::SpotsWithoutStopWords => {
-                "A spot begins with a stop word: say \"stopwords\": \"auto\", \"en\" or \"zh\", or \
-                 name a list made by simhash_stopwords."
+                "A spot begins with a stop word: set \"stopwords\" to \"auto\", \"en\" or \"zh\", \
+                 or name a list made by simhash_stopwords."
                     .into()
             }
             Self::SpotsAndShingle => {
-                "Features are spots or shingles. How many tokens a spot has is its \"chain\"."
+                "Features are either spots or shingles. The number of tokens of a spot is its \
+                 \"chain\"."
                     .into()
             }
             Self::SpotsOfCharacters => {
-                "Stop words are words: use the tokenizer auto, word or jieba.".into()
+                "Spots require words: use the tokenizer auto, word or jieba.".into()
             }
         }
     }

@@ -108,7 +108,7 @@ fn spots(value: &Value) -> Result<Spots, ConfigError> {
 }
 
 fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
-    let allowed = || format!("a list out of {}", names(NormalizeStep::ALL));
+    let allowed = || format!("a list of {}", names(NormalizeStep::ALL));
     let list =
         value.as_array().ok_or_else(|| ConfigError::invalid("normalize", value, allowed()))?;
     list.iter()

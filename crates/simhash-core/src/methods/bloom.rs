@@ -42,7 +42,7 @@ impl fmt::Display for ShapeError {
             ShapeError::Expected(expected) => {
                 write!(f, "a Bloom filter cannot be sized for {expected} texts")
             }
-            ShapeError::Rate(rate) => write!(f, "{rate} is not a false-positive rate"),
+            ShapeError::Rate(rate) => write!(f, "false-positive rate {rate} is out of range"),
             ShapeError::TooLarge(bits) => {
                 write!(f, "a Bloom filter of {bits:.0} bits is too large")
             }

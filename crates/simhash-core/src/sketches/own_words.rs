@@ -157,12 +157,12 @@ fn a_list_is_known_by_its_content() {
     let expected = "5d58597949571c1bf03eef80082474db870713e93a75212c3743c2d8e4d64d1d";
     assert_eq!(a.content_hash(), expected);
     for (words, message) in [
-        (&[][..], "a dictionary must hold at least one word"),
+        (&[][..], "a dictionary must contain at least one word"),
         (&[("a", None), ("", None)], "word 2 is empty"),
-        (&[("a\tb", None)], "word 1 has a control character"),
-        (&[("++", None)], "\"++\" is no word"),
-        (&[("a", Some(-1))], "-1 is not a frequency"),
-        (&[("a", Some(1_000_000_001))], "1000000001 is not a frequency"),
+        (&[("a\tb", None)], "word 1 contains a control character"),
+        (&[("++", None)], "\"++\" is not a word"),
+        (&[("a", Some(-1))], "frequency -1 is out of range"),
+        (&[("a", Some(1_000_000_001))], "frequency 1000000001 is out of range"),
         (&[("a", Some(1)), ("a", None)], "word \"a\" has two frequencies"),
     ] {
         assert_eq!(list(Kind::Dictionary, words).unwrap_err().message(), message);

@@ -61,9 +61,11 @@ impl fmt::Display for SimhasherError {
             SimhasherError::NeedsWords(kind, name) => {
                 write!(f, "the words of {} \"{name}\" are needed", kind.noun())
             }
-            SimhasherError::OtherFeatures(config) => write!(f, "it was trained with {config}"),
+            SimhasherError::OtherFeatures(config) => {
+                write!(f, "it was trained with another config, {config}")
+            }
             SimhasherError::NoPercentiles(weight) => {
-                write!(f, "it has no percentiles of the weight {weight}")
+                write!(f, "it has no percentiles of weight {weight}")
             }
         }
     }

@@ -89,28 +89,28 @@ impl WordListError {
     /// What is wrong, quoting the word at fault.
     pub fn message(&self) -> String {
         match self {
-            Self::NoWord(kind) => format!("a {} must hold at least one word", kind.noun()),
+            Self::NoWord(kind) => format!("a {} must contain at least one word", kind.noun()),
             Self::TooLarge(kind) => format!("too many words for one {}", kind.noun()),
             Self::EmptyWord(number) => format!("word {number} is empty"),
-            Self::ControlCharacter(number) => format!("word {number} has a control character"),
+            Self::ControlCharacter(number) => format!("word {number} contains a control character"),
             Self::LongWord(start) => format!("word \"{start}...\" is too long"),
-            Self::NoToken(word) => format!("\"{word}\" is no word"),
+            Self::NoToken(word) => format!("\"{word}\" is not a word"),
             Self::TwoFrequencies(word) => format!("word \"{word}\" has two frequencies"),
-            Self::Frequency(frequency) => format!("{frequency} is not a frequency"),
+            Self::Frequency(frequency) => format!("frequency {frequency} is out of range"),
         }
     }
 
     /// What is allowed instead.
     pub fn hint(&self) -> String {
         match self {
-            Self::NoWord(_) => "Leave the key out of the config instead.".into(),
+            Self::NoWord(_) => "Omit the key of the config instead.".into(),
             Self::TooLarge(_) => {
-                format!("At most {MAX_WORDS} words of {} MB together are allowed.", MAX_BYTES >> 20)
+                format!("At most {MAX_WORDS} words of {} MB in total are allowed.", MAX_BYTES >> 20)
             }
-            Self::EmptyWord(_) => "Leave it out.".into(),
-            Self::ControlCharacter(_) => "A word has no line breaks and no tabs.".into(),
-            Self::LongWord(_) => format!("A word has at most {MAX_CHARACTERS} characters."),
-            Self::NoToken(_) => "A word holds a letter, a number or an emoji.".into(),
+            Self::EmptyWord(_) => "Omit it.".into(),
+            Self::ControlCharacter(_) => "A word must not contain line breaks or tabs.".into(),
+            Self::LongWord(_) => format!("A word can have at most {MAX_CHARACTERS} characters."),
+            Self::NoToken(_) => "A word must contain a letter, a number or an emoji.".into(),
             Self::TwoFrequencies(_) => "Give each word once.".into(),
             Self::Frequency(_) => format!("Allowed: 0 to {MAX_FREQUENCY}, or NULL."),
         }

@@ -234,8 +234,8 @@ fn contradictions_are_refused_with_a_hint() {
     for (json, message, hint) in [
         (
             r#"{"tokenizer": "code", "normalize": ["lower", "punctuation"]}"#,
-            r#"the step "punctuation" of "normalize" takes away what the tokenizer code reads"#,
-            "leave out \"normalize\", or list only steps out of html, data, mojibake, nfkc, \
+            r#"the step "punctuation" of "normalize" removes what the tokenizer code requires"#,
+            "omit \"normalize\", or list only steps out of html, data, mojibake, nfkc, \
              german, marks, lower, simplified, digits.",
         ),
         (

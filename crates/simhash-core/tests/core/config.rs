@@ -122,12 +122,20 @@ fn names_of_lists() {
 #[test]
 fn errors_of_spots_say_what_they_take() {
     for (json, message, hint) in [
-        (r#"{"spots": {}}"#, r#""spots" need "stopwords""#, "auto"),
-        (r#"{"spots": {}, "stopwords": "none"}"#, r#""spots" need "stopwords""#, "or name a list"),
-        (r#"{"spots": {}, "stopwords": "en", "shingle": 2}"#, "exclude each other", "\"chain\""),
+        (r#"{"spots": {}}"#, r#""spots" require "stopwords""#, "auto"),
+        (
+            r#"{"spots": {}, "stopwords": "none"}"#,
+            r#""spots" require "stopwords""#,
+            "or name a list",
+        ),
+        (
+            r#"{"spots": {}, "stopwords": "en", "shingle": 2}"#,
+            "cannot be used together",
+            "\"chain\"",
+        ),
         (
             r#"{"spots": {}, "stopwords": "en", "tokenizer": "char"}"#,
-            "not made by the tokenizer char",
+            "not supported by the tokenizer char",
             "auto, word or jieba",
         ),
         (r#"{"spots": true}"#, r#"invalid value true for "spots""#, "from 1 to 100"),
@@ -186,10 +194,10 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"cap": -1}"#, r#"invalid value -1 for "cap""#, "a number"),
         (r#"{"cap": 1e300}"#, "for \"cap\"", "2097152"),
         (r#"{"cap": "0%", "model": "m"}"#, r#"invalid value "0%" for "cap""#, "99%"),
-        (r#"{"cap": "90%"}"#, r#"a percentile as "cap" needs a "model""#, "greater than 0"),
+        (r#"{"cap": "90%"}"#, r#"a percentile as "cap" requires a "model""#, "greater than 0"),
         (r#"{"model": ""}"#, r#"invalid value "" for "model""#, "trained model"),
         (r#"{"model": "m"}"#, r#""model" "m" is not used"#, "idf, tfidf, entropy"),
-        (r#"{"weight": "idf"}"#, r#""weight" "idf" needs a "model""#, "uniform, tf, log, level"),
+        (r#"{"weight": "idf"}"#, r#""weight" "idf" requires a "model""#, "uniform, tf, log, level"),
         (r#"[1]"#, "not a JSON object: [1]", "JSON object"),
         (r#"{"shingle": 2"#, "not valid JSON", "JSON object"),
         ("", "not valid JSON", "JSON object"),
