@@ -7,8 +7,9 @@ use pgrx::pg_sys;
 
 use super::descendants::a_descendant_is_indexed;
 use super::expr::Expr;
+use super::handle::members;
 use super::measures::Measure;
-use super::root::{Entry, Member, Root, members};
+use super::root::{Entry, Member, Root};
 use super::table::{TableIndex, indexes_of};
 
 /// Whether a simhash index searches `expression`, of one relation of the query, by distance.

@@ -16,14 +16,15 @@
 //! gives the estimates, from the column's statistics ([`statistics`]). [`near`] does the same for
 //! texts.
 //!
-//! What PostgreSQL passes is read through handles: [`expr`], [`root`], [`rel`], [`variable`] and
-//! [`request`]. They are valid while a hook or a support function runs.
+//! What PostgreSQL passes is read through handles ([`handle`]): [`expr`], [`root`], [`rel`],
+//! [`variable`] and [`request`]. They are valid while a hook or a support function runs.
 
 mod balls;
 mod changes;
 mod descendants;
 mod distance;
 mod expr;
+mod handle;
 pub mod incomparable;
 mod index;
 mod indexed_columns;

@@ -4,8 +4,9 @@ use pgrx::pg_sys;
 
 use super::distance::Distance;
 use super::expr::Expr;
+use super::handle::members;
 use super::index::is_indexed;
-use super::root::{Root, members};
+use super::root::Root;
 
 /// Replaces a query's first sort expression with the operator, if it is a distance from an indexed
 /// expression. It must be called before the planner builds the sort order, and after the planner

@@ -3,14 +3,11 @@
 use pgrx::pg_sys;
 
 use super::expr::{Expr, Exprs};
+use super::handle::{Handle, Rel, members};
 use super::measures::access_method;
-use super::root::{Handle, members};
 use super::table::with_index;
 use crate::catalog::inheritance::is_partitioned;
 use crate::storage::IndexRel;
-
-/// A relation of the query.
-pub type Rel = Handle<pg_sys::RelOptInfo>;
 
 /// An index of a relation. The planner has locked it.
 pub type RelIndex = Handle<pg_sys::IndexOptInfo>;

@@ -1,19 +1,9 @@
 //! The planner's state for a query, and its range table, as handles.
 
-use std::ptr::NonNull;
-
 use pgrx::{PgList, pg_sys};
 
 use super::expr::{Expr, Exprs};
-use super::rel::Rel;
-
-/// A structure of the planner.
-///
-/// Invariant: the structure is as PostgreSQL makes it for a query that it plans. It exists until
-/// the hook or the support function returns for which the handle was made, and no handle is used
-/// after that.
-#[derive(Clone, Copy)]
-pub struct Handle<T>(NonNull<T>);
+use super::handle::{Handle, Rel, members};
 
 /// The planner's state for a query.
 pub type Root = Handle<pg_sys::PlannerInfo>;
@@ -29,36 +19,6 @@ pub type Member = Handle<pg_sys::AppendRelInfo>;
 /// The range table indexes in an expression.
 #[derive(Clone, Copy)]
 pub struct Relations(*mut pg_sys::Bitmapset);
-
-impl<T: Copy> Handle<T> {
-    /// `None` for a null pointer.
-    ///
-    /// # Safety
-    /// `structure` is null, or the type's invariant holds for it.
-    pub unsafe fn new(structure: *mut T) -> Option<Self> {
-        NonNull::new(structure).map(Handle)
-    }
-
-    pub fn as_ptr(self) -> *mut T {
-        self.0.as_ptr()
-    }
-
-    /// A copy of its fields.
-    pub fn read(self) -> T {
-        // SAFETY: the structure exists.
-        unsafe { self.0.read() }
-    }
-}
-
-/// The members of a list.
-///
-/// # Safety
-/// `list` is NIL, or a list of structures for which the invariant of [`Handle`] holds.
-pub unsafe fn members<T: Copy>(list: *mut pg_sys::List) -> Vec<Handle<T>> {
-    // SAFETY: the caller's list has pointers.
-    let list = unsafe { PgList::<T>::from_pg(list) };
-    list.iter_ptr().filter_map(NonNull::new).map(Handle).collect()
-}
 
 impl Root {
     /// Marks the plan as that of the current role.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 
 use super::expr::Expr;
-use super::rel::Rel;
+use super::handle::Rel;
 
 /// An operand as the planner has examined it. Dropping it releases its statistics.
 pub struct Variable(pg_sys::VariableStatData);

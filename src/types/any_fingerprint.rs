@@ -32,7 +32,6 @@ impl AnyFp {
     ///
     /// # Safety
     /// `datum` is a fingerprint of this width and not NULL.
-    #[inline(always)]
     pub unsafe fn of(datum: pg_sys::Datum, width: Width) -> Self {
         // SAFETY: `datum` is a fingerprint of this width.
         unsafe {
@@ -57,11 +56,7 @@ impl AnyFp {
         if self.width().bits() != F::BITS {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!(
-                    "fingerprint of {} bits does not match type fingerprint{}",
-                    self.width().bits(),
-                    F::BITS
-                ),
+                format!("a fingerprint of {} bits is none of {}", self.width().bits(), F::BITS),
                 &format!("Compare it with a fingerprint{}.", self.width().bits()),
             )
         }

@@ -5,7 +5,6 @@ use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::base::bits::B256;
 
-use super::any_fingerprint::AnyFp;
 use super::ball::{Ball, Ball64, Ball128, Ball256};
 use super::code::Code;
 use super::datum::{Decode, Encode};
@@ -63,10 +62,12 @@ impl Width {
     #[inline]
     pub unsafe fn fingerprint<F: Fingerprint>(self, datum: pg_sys::Datum) -> F {
         // SAFETY: `datum` has the representation of a fingerprint of this width.
-        match unsafe { AnyFp::of(datum, self) } {
-            AnyFp::Bits64(fp) => same(fp),
-            AnyFp::Bits128(fp) => same(fp),
-            AnyFp::Bits256(fp) => same(fp),
+        unsafe {
+            match self {
+                Width::Bits64 => same(Fp64::decode(datum).0),
+                Width::Bits128 => same(Fp128::decode(datum).0),
+                Width::Bits256 => same(Fp256::decode(datum).0),
+            }
         }
     }
 
@@ -77,8 +78,13 @@ impl Width {
     #[inline]
     pub unsafe fn ball<F: Fingerprint>(self, datum: pg_sys::Datum) -> Ball<F> {
         // SAFETY: `datum` is a ball of this width.
-        let ball = unsafe { self.ball_code(datum) };
-        ball.map(|center| center.fingerprint())
+        unsafe {
+            match self {
+                Width::Bits64 => Ball64::decode(datum).map(same),
+                Width::Bits128 => Ball128::decode(datum).map(same),
+                Width::Bits256 => Ball256::decode(datum).map(same),
+            }
+        }
     }
 
     /// A stored fingerprint as a code.
@@ -88,10 +94,12 @@ impl Width {
     #[inline]
     pub unsafe fn code(self, datum: pg_sys::Datum) -> Code {
         // SAFETY: `datum` has the representation of a fingerprint of this width.
-        match unsafe { AnyFp::of(datum, self) } {
-            AnyFp::Bits64(fp) => Code::new(fp),
-            AnyFp::Bits128(fp) => Code::new(fp),
-            AnyFp::Bits256(fp) => Code::new(fp),
+        unsafe {
+            match self {
+                Width::Bits64 => Code::new(Fp64::decode(datum).0),
+                Width::Bits128 => Code::new(Fp128::decode(datum).0),
+                Width::Bits256 => Code::new(Fp256::decode(datum).0),
+            }
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::objects::TextCalls;
 use crate::planner::expr::Expr;
+use crate::planner::handle::Rel;
 use crate::planner::measures::Objects;
-use crate::planner::rel::{Rel, RelIndex};
+use crate::planner::rel::RelIndex;
 use crate::planner::selectivity::{Clause, Joined, Operands};
 use crate::planner::variable::Variable;
 use crate::storage::{self, with_key_type};
