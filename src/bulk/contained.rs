@@ -162,8 +162,7 @@ fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
             && columns(form) == wanted;
         Some(Candidate { recipe: serves.then(|| recipe(oid)).flatten()?, index: oid })
     };
-    // SAFETY: the table is locked.
-    let indexes = unsafe { simhash_indexes(&table) };
+    let indexes = simhash_indexes(&table);
     let mut found: Vec<Candidate> = indexes.into_iter().filter_map(candidate).collect();
     found.sort_by_key(|Candidate { recipe, .. }| {
         (!ConfigText::same_tokens(&recipe.config, &config), recipe.words)

@@ -56,7 +56,11 @@ impl AnyFp {
         if self.width().bits() != F::BITS {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("a fingerprint of {} bits is none of {}", self.width().bits(), F::BITS),
+                format!(
+                    "fingerprint of {} bits does not match type fingerprint{}",
+                    self.width().bits(),
+                    F::BITS
+                ),
                 &format!("Compare it with a fingerprint{}.", self.width().bits()),
             )
         }
