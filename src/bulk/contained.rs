@@ -151,15 +151,18 @@ fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
     let candidate = |oid| {
         // SAFETY: the OID is one of the table's indexes; it is locked while it is open.
         let index = unsafe { PgRelation::with_lock(oid, pg_sys::AccessShareLock as _) };
+        // Read before any catalogue look-up, which may change the row.
         let form = form(&index)?;
+        let (is_valid, is_plain) = (form.indisvalid, form.indnatts == form.indnkeyatts);
+        let own = columns(form);
         // SAFETY: an open index of this access method.
         let is_of_passages = || unsafe { Kind::of_index(index.as_ptr()) } == Kind::Passages;
-        let serves = form.indisvalid
+        let serves = is_valid
             && is_partitioned(oid) == is_partitioned(named.index)
             && is_of_passages()
-            && form.indnatts == form.indnkeyatts
+            && is_plain
             && has_all_rows(&index)
-            && columns(form) == wanted;
+            && own == wanted;
         Some(Candidate { recipe: serves.then(|| recipe(oid)).flatten()?, index: oid })
     };
     let indexes = simhash_indexes(&table);

@@ -4,24 +4,13 @@
 //! A message is its kind (u32), the number of pairs of keys that have been processed (f64), then
 //! three u32 for each pair or piece.
 
-use std::iter::once;
-
 use simhash_core::whole::join::{GroupPair, Piece};
-
-/// The most pairs of a message.
-pub const MOST_PAIRS: usize = 4096;
 
 const FOUND: u32 = 0;
 const FINISHED: u32 = 1;
 /// The bytes before the pairs or pieces.
 const HEADER: usize = 12;
 const ITEM: usize = 12;
-
-/// The pairs of one message each. Without pairs, one message is empty: it has the progress alone.
-pub fn parts(found: &[GroupPair]) -> impl Iterator<Item = &[GroupPair]> {
-    let (first, rest) = found.split_at(found.len().min(MOST_PAIRS));
-    once(first).chain(rest.chunks(MOST_PAIRS))
-}
 
 /// Writes a message with pairs.
 pub fn found(done: f64, pairs: &[GroupPair], message: &mut Vec<u8>) {
@@ -77,26 +66,4 @@ pub fn read(message: &[u8], pairs: &mut Vec<GroupPair>) -> Option<Received> {
         _ => return None,
     };
     Some(Received { done, rest })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_is_sent_without_pairs_too() {
-        let pair = GroupPair { left: 3, right: 4, distance: 5 };
-        for (count, messages) in [(0, 1), (1, 1), (MOST_PAIRS, 1), (MOST_PAIRS + 1, 2)] {
-            let pairs = vec![pair; count];
-            let (mut message, mut read_pairs, mut done) = (Vec::new(), Vec::new(), Vec::new());
-            for part in parts(&pairs) {
-                found(if done.is_empty() { 7.0 } else { 0.0 }, part, &mut message);
-                let received = read(&message, &mut read_pairs).expect("a message");
-                assert_eq!(received.rest, None);
-                done.push(received.done);
-            }
-            assert_eq!((read_pairs.len(), done.len()), (count, messages));
-            assert_eq!(done.iter().sum::<f64>(), 7.0);
-        }
-    }
 }

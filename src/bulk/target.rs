@@ -275,11 +275,10 @@ fn lacks_index(partition: pg_sys::Oid, index: pg_sys::Oid) -> ! {
 /// Checks what the planner checks before it uses an index, and the index's content.
 fn check_usable(source: Source, opened: &Opened, content: Content) {
     let temporary = pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char;
-    // SAFETY: the relations are open, and an open relation has its catalogue row.
-    let (index, of_heap) = unsafe { (&*opened.index, &*(*opened.heap).rd_rel) };
-    // SAFETY: as above.
-    let persistence = unsafe { (*index.rd_rel).relpersistence };
-    if persistence == temporary && !index.rd_islocaltemp {
+    // SAFETY: the index is open, so it has its catalogue row.
+    let is_temporary = unsafe { (*(*opened.index).rd_rel).relpersistence } == temporary;
+    // SAFETY: the index is open.
+    if is_temporary && !unsafe { (*opened.index).rd_islocaltemp } {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
@@ -290,7 +289,8 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
         );
     }
     opened.check_valid();
-    if !of_heap.relispopulated {
+    // SAFETY: the heap is open, so it has its catalogue row.
+    if !unsafe { (*(*opened.heap).rd_rel).relispopulated } {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("materialized view \"{}\" has not been populated", relation_name(source.heap)),

@@ -5,15 +5,17 @@ use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
 use simhash_core::base::key::Key;
-use simhash_core::whole::join::{GroupPair, Walk};
+use simhash_core::whole::join::{GroupPair, Walk, parcels};
 
-use super::message::{self, MOST_PAIRS};
+use super::message;
 use super::shared::{QUEUES, Shared};
 use crate::call::parallel::show_query;
 use crate::compat::{self, Sent};
 use crate::memory;
 use crate::storage::{check_for_interrupts, with_fingerprint_type};
 
+/// The most pairs of a message.
+const MOST_PAIRS: usize = 4096;
 /// After so many steps a worker sends the pairs found so far, even if they are few, and with them
 /// its progress.
 const MOST_STEPS: u32 = 256;
@@ -49,7 +51,7 @@ impl Queue {
 
     /// Sends the walk's progress and the pairs that it found. False if the leader has detached.
     fn send_found(&self, walk: &mut Walk, found: &[GroupPair], message: &mut Vec<u8>) -> bool {
-        message::parts(found).all(|pairs| {
+        parcels(found, MOST_PAIRS).all(|pairs| {
             message::found(walk.take_done(), pairs, message);
             self.send(message)
         })
@@ -83,9 +85,11 @@ unsafe fn work<F: Key>(shared: &Shared, queue: Queue) {
             steps = 0;
         }
     }
-    if !queue.send_found(&mut walk, &found, &mut message) {
+    if !found.is_empty() && !queue.send_found(&mut walk, &found, &mut message) {
         return;
     }
-    message::finished(walk.take_done(), &walk.rest(left, right), &mut message);
+    // This also counts what is done of the pieces that are left.
+    let rest = walk.rest(left, right);
+    message::finished(walk.take_done(), &rest, &mut message);
     queue.send(&message);
 }

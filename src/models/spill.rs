@@ -1,7 +1,7 @@
 //! Temporary storage for training that exceeds its memory: a temporary file of PostgreSQL, which
 //! counts towards temp_file_limit and is deleted with the query.
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_sys};
 use simhash_core::base::spill::Spill;
 
 use crate::error::raise;
@@ -23,28 +23,25 @@ impl TempFile {
 impl Spill for TempFile {
     fn append(&mut self, bytes: &[u8]) {
         pgrx::check_for_interrupts!();
-        // SAFETY: the file and its struct live until the transaction ends. The bytes are only read.
-        unsafe {
-            let file = *self.0.get_or_insert_with(|| {
-                pgrx::PgMemoryContexts::TopTransactionContext
-                    .switch_to(|_| pg_sys::BufFileCreateTemp(false))
-            });
-            pg_sys::BufFileWrite(file, bytes.as_ptr().cast_mut().cast(), bytes.len());
-        }
+        let file = *self.0.get_or_insert_with(|| {
+            let mut context = PgMemoryContexts::TopTransactionContext;
+            // SAFETY: the file and its struct live until the transaction ends.
+            unsafe { context.switch_to(|_| pg_sys::BufFileCreateTemp(false)) }
+        });
+        // SAFETY: the file is open, and the bytes are only read.
+        unsafe { pg_sys::BufFileWrite(file, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
     }
 
     fn read(&mut self, offset: u64, bytes: &mut [u8]) {
         const FROM_START: i32 = 0;
         let Some(file) = self.0 else { return };
         pgrx::check_for_interrupts!();
-        // SAFETY: the file is open, and at most `bytes.len()` bytes are read into `bytes`.
-        let read = unsafe {
-            match pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) {
-                0 => pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()),
-                _ => 0,
-            }
-        };
-        if read != bytes.len() {
+        let (to, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+        // SAFETY: the file is open.
+        let is_there = unsafe { pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) } == 0;
+        // SAFETY: the file is open, and at most `length` bytes are read into `bytes`.
+        let read = || unsafe { pg_sys::BufFileRead(file, to, length) };
+        if is_there.then(read).unwrap_or(0) != length {
             raise(
                 PgSqlErrorCode::ERRCODE_IO_ERROR,
                 "could not read back a temporary file".into(),

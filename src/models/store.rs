@@ -90,12 +90,9 @@ pub fn read(
 /// `tuple` is a valid heap tuple of a table.
 pub unsafe fn identity(tuple: pg_sys::HeapTuple) -> RowIdentity {
     // SAFETY: `tuple` is a valid heap tuple, so its header has an xmin.
-    unsafe {
-        RowIdentity {
-            xmin: std::mem::transmute_copy(&(*(*tuple).t_data).t_choice.t_heap.t_xmin),
-            tid: tid::pack(&(*tuple).t_self),
-        }
-    }
+    let xmin = unsafe { std::mem::transmute_copy(&(*(*tuple).t_data).t_choice.t_heap.t_xmin) };
+    // SAFETY: as above.
+    RowIdentity { xmin, tid: tid::pack(unsafe { &(*tuple).t_self }) }
 }
 
 /// The first `most` names of models, sorted.

@@ -9,7 +9,7 @@ use simhash_core::base::memory::NoMemory;
 use simhash_core::base::random::{SplitMix64, mix};
 use simhash_core::search::{BlockLayout, Plan, Scoped, TreeKey};
 use simhash_core::whole::join::{
-    Chunk, GroupPair, Join, Members, Part, Rows, Source, Start, Step, Walk, plan_join,
+    Chunk, GroupPair, Join, Members, Part, Rows, Source, Start, Step, Walk, parcels, plan_join,
 };
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
@@ -351,6 +351,16 @@ fn walks_can_be_shared() {
     let mut random = SplitMix64::new(1);
     let rows: Vec<(u64, u64)> = (0..20_000).map(|i| (key(&mut random), i)).collect();
     shared_walks_agree(&rows, 2, 12, "steps");
+}
+
+#[test]
+fn progress_is_sent_without_pairs_too() {
+    let pair = GroupPair { left: 3, right: 4, distance: 5 };
+    for (count, expected) in [(0, vec![0]), (1, vec![1]), (10, vec![10]), (21, vec![10, 10, 1])] {
+        let pairs = vec![pair; count];
+        let lengths: Vec<usize> = parcels(&pairs, 10).map(<[_]>::len).collect();
+        assert_eq!(lengths, expected);
+    }
 }
 
 /// A walk's share of pairs is at least its share of steps, and not much more. That tells whether

@@ -39,4 +39,4 @@ pub use neighbours::{has_ranges, mark_neighbours, starts_of_ranges};
 pub use plan::{Part, plan_join};
 pub use row_pairs::{RowPairs, bytes_per_row_of_pairs};
 pub use steps::{Join, Rows, Source, Start, Step, Walking};
-pub use walk::{GroupPair, Piece, Walk};
+pub use walk::{GroupPair, Piece, Walk, parcels};

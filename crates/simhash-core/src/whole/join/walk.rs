@@ -27,6 +27,13 @@ pub struct GroupPair {
     pub distance: u32,
 }
 
+/// Pairs in parcels of at most so many, for processes that report what they find. Without pairs
+/// there is an empty parcel, because the progress of the walk is reported with it.
+pub fn parcels(found: &[GroupPair], most: usize) -> impl Iterator<Item = &[GroupPair]> {
+    let (first, rest) = found.split_at(found.len().min(most));
+    std::iter::once(first).chain(rest.chunks(most))
+}
+
 /// A part of a walk, by the numbers of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
