@@ -145,10 +145,9 @@ install_tree() {
 }
 
 # cargo_for_tests COMMAND TARGET...: Cargo over the crates that tests need, compiled by the profile
-# `quick` to $tests_target/quick. Every call selects the same crates with their dev-dependencies:
+# `quick`. Every call selects the same crates with their dev-dependencies:
 # Cargo unites the features of what is selected, and compiles a crate again for each set of them.
 # After use_postgresql.
-tests_target=${CARGO_TARGET_DIR:-target}
 cargo_for_tests() {
   local command=$1
   shift

@@ -13,6 +13,7 @@ case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esa
 use_postgresql
 suites=${*:-core golden simulation build least regress isolation clients tap}
 logs=$top/target/logs
+tests_target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$logs"
 run='' beside='' passed=0 failed=0 skipped=0
 
