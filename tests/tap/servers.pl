@@ -390,7 +390,7 @@ refused('UPDATE pg_extension SET extversion = $$0.1.9$$ WHERE extname = $$pg_sim
 refused('ALTER EXTENSION pg_simhash SET SCHEMA information_schema', qr/^$/,
 	'another schema does no harm', 'ALTER EXTENSION pg_simhash SET SCHEMA public');
 like(error_of(q{SELECT * FROM simhash_pairs('doc', 0.4)}),
-	qr/has no index of texts for the similarity 0\.4/, 'less than indexes serve');
+	qr/has no suitable index on texts for the similarity 0\.4/, 'less than indexes serve');
 
 # Fingerprints of every width, of which some rows have none, and bit strings.
 my @kinds = ([ 'fingerprint64', '64' ], [ 'fingerprint128', '128' ], [ 'fingerprint256', '256' ],
@@ -471,7 +471,7 @@ SQL
 like(error_of(q{SELECT * FROM simhash_pairs('print', distance => 3)}),
 	qr/"Shard 0" and .* "Shard 1" have different widths/, 'another width');
 like(error_of(q{SELECT * FROM simhash_pairs('doc', distance => 3)}),
-	qr/has no index of fingerprints.*HINT/s, 'no fingerprints');
+	qr/has no suitable index on fingerprints.*HINT/s, 'no fingerprints');
 
 # A server dies: the error names it, and the call can be repeated when it is back.
 $shards[2]->stop('immediate');
