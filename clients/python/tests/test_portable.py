@@ -134,9 +134,9 @@ def test_ten_thousand_texts_are_near_as_the_extension_says(bare, database):
 def test_what_sketches_do_not_serve_is_an_error(bare):
     sketch, shingles = pg_simhash.sketch("one two three", 0.5), pg_simhash.shingles("one two three")
     for arguments, message in [
-        ((sketch, shingles, sketch, shingles, 0.4), "similarity 0.4 is not served"),
-        ((sketch, shingles, sketch, shingles, float("nan")), "similarity NaN is not served"),
-        ((sketch[1:], shingles, sketch, shingles, 0.7), "a sketch has 35 keys"),
+        ((sketch, shingles, sketch, shingles, 0.4), "similarity 0.4 is out of range"),
+        ((sketch, shingles, sketch, shingles, float("nan")), "similarity NaN is out of range"),
+        ((sketch[1:], shingles, sketch, shingles, 0.7), "a sketch must have 35 keys"),
     ]:
         with pytest.raises(psycopg.Error, match=message):
             bare.execute("SELECT near_duplicate_of(%s, %s, %s, %s, %s)", arguments)
