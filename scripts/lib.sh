@@ -153,5 +153,6 @@ cargo_for_tests() {
   shift
   PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo "$command" --profile quick --locked -p pg_simhash \
     -p simhash-core -p simhash-index -p simhash-simulate -p simhash-evaluate -p simhash-oom \
-    --no-default-features --features "pg_simhash/$pg_feature,pg_simhash/lock-order" "$@"
+    -p simhash-fuzz --no-default-features \
+    --features "pg_simhash/$pg_feature,pg_simhash/lock-order" "$@"
 }

@@ -92,6 +92,13 @@ impl RowReader {
     }
 }
 
+/// The distinct ones of a row's keys: an entry is in its tree once.
+pub fn distinct<F: Ord>(mut keys: Vec<F>) -> Vec<F> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
 /// A condition on one key: within `distance` of `center`.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<F> {
@@ -126,9 +133,7 @@ impl Searched {
         let one = |element| unsafe { self.key::<F>(element) };
         // SAFETY: `value` is an array of the column's type.
         unsafe { for_each_element(value, |element| keys.extend(element.map(one))) };
-        keys.sort_unstable();
-        keys.dedup();
-        Keys::Many(keys)
+        Keys::Many(distinct(keys))
     }
 
     /// The conditions of a scan key: one of them has to be true of one of the row's keys. For lossy

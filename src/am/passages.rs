@@ -15,6 +15,7 @@ use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
 use super::expression::Expression;
+use super::keys::distinct;
 use super::options::Options;
 use super::texts::{
     expect_same_values, expect_same_words, lines_of, schema_of, warn_once, words_of,
@@ -234,10 +235,7 @@ impl PassageKeys {
     fn of_text<F: Key>(&mut self, text: &str) -> Vec<F> {
         let Self { simhasher, winnower, .. } = self;
         let kept = passages::kept(simhasher, winnower, text, &mut interrupts());
-        let mut keys: Vec<F> = kept.iter().map(|kept| key_of(kept.hash)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        distinct(kept.iter().map(|kept| key_of(kept.hash)).collect())
     }
 
     /// What the index has to search for `column && argument`: rows that have one of the keys.

@@ -21,6 +21,7 @@ use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
 use super::expression::Expression;
+use super::keys::distinct;
 use super::kind::Kind;
 use super::options::Options;
 use crate::catalog::Schema;
@@ -290,14 +291,15 @@ impl NearKeys {
         Self { kind, recipe, layout, sketches, made: Vec::new() }
     }
 
-    /// The keys of a value of the searched column; empty if its text has no token.
+    /// The distinct keys of a value of the searched column; empty if its text has no token.
     ///
     /// # Safety
     /// `value` is of the column's type, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
+        let bands = self.layout.bands;
         if self.kind == Kind::Texts {
             // SAFETY: `value` is a text, as the column is, and not NULL.
-            return unsafe { with_text(value, |text| self.of_text(text, self.layout.bands)) };
+            return distinct(unsafe { with_text(value, |text| self.of_text(text, bands)) });
         }
         let read = |near: NearText<'_>| {
             let Recipe { similarity, config, .. } = &self.recipe;
@@ -312,10 +314,10 @@ impl NearKeys {
                     "Similarity and config must be the same for all rows.",
                 )
             }
-            self.of_text(&near.text, self.layout.bands)
+            self.of_text(&near.text, bands)
         };
         // SAFETY: `value` is a near_text, as the column is, and not NULL.
-        unsafe { NearText::with(value, read) }
+        distinct(unsafe { NearText::with(value, read) })
     }
 
     fn of_text<F: Key>(&mut self, text: &str, bands: usize) -> Vec<F> {

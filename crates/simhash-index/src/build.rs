@@ -18,7 +18,9 @@ use crate::store::Store;
 
 /// Writes the meta page and the empty roots: an index without rows.
 pub fn initialize<K: TreeKey, S: Store>(store: &S, meta: Meta, note: &[u8]) {
-    store.write_new(&store.extend(), &meta.to_page(S::PAGE, note));
+    let image = meta.to_page(S::PAGE, note);
+    assert!(Meta::parse(&image) == Ok(meta), "the meta page is not read as written");
+    store.write_new(&store.extend(), &image);
     for table in 0..=meta.blocks as u8 {
         let page = store.extend();
         assert_eq!(store.number(&page), root(table), "the roots follow the meta page");
@@ -125,8 +127,13 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         writer
     }
 
-    /// Adds a row, which must not be below any row added before.
+    /// Adds a row above all rows added before.
+    ///
+    /// # Panics
+    /// Otherwise.
     pub fn push(&mut self, row: Row<K>) {
+        let last = self.rows.last().map(|last| last.entry);
+        assert!(last.map_or(self.low <= row.entry, |last| last < row.entry), "rows do not ascend");
         let common = self.common.with(&row.entry);
         if self.rows.len() >= self.capacity(common.form(&self.shape)) {
             self.write_leaf(Some(row.entry));

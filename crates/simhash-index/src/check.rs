@@ -48,11 +48,9 @@ fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [
             if page.right() != pages.get(i + 1).map(|next| next.number) {
                 damaged(Damage::Other("its right link is not the next page of its level"));
             }
-            if level == 0 {
-                check_leaf(&page, &expected.bounds).unwrap_or_else(|damage| damaged(damage));
-            } else {
-                check_inner(&page, &expected.bounds, &mut below)
-                    .unwrap_or_else(|damage| damaged(damage));
+            index.expect_entries(expected.number, &page);
+            if level > 0 {
+                below.extend(children(&page));
             }
         }
         if level == 0 {
@@ -63,34 +61,44 @@ fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [
     }
 }
 
-fn check_leaf<K: TreeKey>(page: &Page<'_>, bounds: &Bounds<K>) -> Result<(), Damage> {
-    let mut last = None;
+/// The pages below an inner page, with the bounds that it gives them.
+fn children<K: TreeKey>(page: &Page<'_>) -> impl Iterator<Item = Expected<K>> {
+    let lows = (0..page.len()).map(|i| page.entry(i));
+    let highs = (1..page.len()).map(|i| Some(page.entry(i))).chain([page.high()]);
+    lows.zip(highs).zip(0..).map(|((low, high), i)| {
+        let bounds = Bounds { low, high };
+        Expected { number: page.child(i), bounds }
+    })
+}
+
+/// Checks that a page's entries are in its range, and ascend as far as it says. An inner page has
+/// one at least, and begins with its lower bound.
+fn check_entries<K: TreeKey>(page: &Page<'_>) -> Result<(), Damage> {
+    let bounds = page.bounds::<K>();
+    let mut last: Option<Entry<K>> = None;
     for (i, entry) in page.entries::<K>().enumerate() {
-        let descends = i < page.ordered() && last.is_some_and(|last| entry < last);
-        if !bounds.contains(&entry) || descends {
+        let is_in_order = match last {
+            Some(last) if page.is_leaf() => i >= page.ordered() || last <= entry,
+            Some(last) => last < entry,
+            None => page.is_leaf() || entry == bounds.low,
+        };
+        if !is_in_order || !bounds.contains(&entry) {
             return Err(Damage::Order(i));
         }
         last = Some(entry);
     }
+    if page.is_empty() && !page.is_leaf() {
+        return Err(Damage::Other("it has no children"));
+    }
     Ok(())
 }
 
-fn check_inner<K: TreeKey>(
-    page: &Page<'_>,
-    bounds: &Bounds<K>,
-    below: &mut Vec<Expected<K>>,
-) -> Result<(), Damage> {
-    if page.is_empty() {
-        return Err(Damage::Other("it has no children"));
-    }
-    for i in 0..page.len() {
-        let low: Entry<K> = page.entry(i);
-        let high = if i + 1 < page.len() { Some(page.entry(i + 1)) } else { bounds.high };
-        let first_is_low = i > 0 || low == bounds.low;
-        if !first_is_low || !bounds.contains(&low) || high.is_some_and(|high| high <= low) {
-            return Err(Damage::Order(i));
+impl<K: TreeKey, S: Store> Index<K, S> {
+    /// Raises an ERROR if entries of a locked page are out of its range or out of order. Whoever
+    /// writes them to another page asks: there, no search would find them.
+    pub fn expect_entries(&self, number: u32, page: &Page<'_>) {
+        if let Err(damage) = check_entries::<K>(page) {
+            self.store.damaged(number, &damage);
         }
-        below.push(Expected { number: page.child(i), bounds: Bounds { low, high } });
     }
-    Ok(())
 }

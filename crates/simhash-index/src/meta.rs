@@ -171,7 +171,7 @@ impl Meta {
         }
     }
 
-    fn parse(page: &[u8]) -> Result<Self, Damage> {
+    pub(crate) fn parse(page: &[u8]) -> Result<Self, Damage> {
         let field = |i: usize| {
             let at = HEADER + i * 4;
             u32::from_ne_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])

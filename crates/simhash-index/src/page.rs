@@ -92,7 +92,7 @@ const DOWNLINK_BYTES: usize = TID_BYTES + 4;
 /// The most bytes of a leaf's slot.
 const MOST_SLOT: usize = TID_BYTES + MOST_PAYLOAD + MOST_SCOPE;
 /// No tree of 2^32 pages is this high.
-const MAX_LEVEL: u8 = 16;
+pub const MAX_LEVEL: u8 = 16;
 
 /// The bounds of a page: what belongs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -715,6 +715,7 @@ impl<'a> PageMut<'a> {
 
     /// Formats an empty page. A leaf is mixed.
     pub fn format<K: TreeKey>(bytes: &'a mut [u8], shape: &Shape, place: &Place<'_, K>) -> Self {
+        assert!(place.level <= MAX_LEVEL, "level {}", place.level);
         bytes.fill(0);
         let mut page = Self { bytes, shape: shape.at(place.table) };
         let (special, size) = (page.special(), page.bytes.len() as u16);
@@ -728,6 +729,17 @@ impl<'a> PageMut<'a> {
         page.put_bound(0, LOW_TID, &place.bounds.low);
         page.set_high(place.bounds.high, place.right);
         page
+    }
+
+    /// The page as its readers will find it.
+    ///
+    /// # Panics
+    /// When they would refuse it.
+    fn written<K: TreeKey>(&self) -> Page<'_> {
+        match Page::check::<K>(self.bytes, &self.shape) {
+            Ok(page) => page,
+            Err(damage) => panic!("a page is written although {damage}"),
+        }
     }
 
     /// Removes every entry, and zeroes the free space.
@@ -748,17 +760,28 @@ impl<'a> PageMut<'a> {
     }
 
     /// Sets the upper bound and the right neighbour: both or neither.
-    pub fn set_high<K: TreeKey>(&mut self, high: Option<Entry<K>>, right: Option<u32>) {
-        debug_assert_eq!(high.is_some(), right.is_some());
-        self.put_bound(1, HIGH_TID, &high.unwrap_or(Entry::MIN));
-        put(self.area(), RIGHT, &right.unwrap_or(NO_PAGE).to_ne_bytes());
-    }
-
-    /// Adds a row to a leaf.
     ///
     /// # Panics
-    /// When it does not fit, as everywhere below.
-    pub fn append<K: TreeKey>(&mut self, row: &Row<K>) {
+    /// When readers would not find what the page says it has, as everywhere below.
+    pub fn set_high<K: TreeKey>(&mut self, high: Option<Entry<K>>, right: Option<u32>) {
+        assert_eq!(high.is_some(), right.is_some_and(|right| right != NO_PAGE));
+        self.put_bound(1, HIGH_TID, &high.unwrap_or(Entry::MIN));
+        put(self.area(), RIGHT, &right.unwrap_or(NO_PAGE).to_ne_bytes());
+        let bounds = self.written::<K>().bounds::<K>();
+        assert!(bounds.high.is_none_or(|high| bounds.low < high), "the range is empty");
+    }
+
+    /// Adds rows to a leaf in whose range they are, and whose form takes them.
+    pub fn append<'r, K: TreeKey>(&mut self, rows: impl IntoIterator<Item = &'r Row<K>> + Clone) {
+        let page = self.written::<K>();
+        let bounds = page.bounds();
+        let belongs = |row: &Row<K>| bounds.contains(&row.entry) && page.takes(&row.entry);
+        let all_belong = rows.clone().into_iter().all(belongs);
+        assert!(page.is_leaf() && all_belong, "a row does not belong here");
+        rows.into_iter().for_each(|row| self.push(row));
+    }
+
+    fn push<K: TreeKey>(&mut self, row: &Row<K>) {
         let Shape { payload, scope, .. } = self.shape;
         let form = self.form();
         let (key, slot) = self.make_room();
@@ -774,8 +797,7 @@ impl<'a> PageMut<'a> {
         }
     }
 
-    /// Adds a downlink at the end of an inner page.
-    pub fn append_downlink<K: TreeKey>(&mut self, downlink: &Downlink<K>) {
+    fn push_downlink<K: TreeKey>(&mut self, downlink: &Downlink<K>) {
         let Entry { key, tid } = downlink.separator;
         let (place, slot) = self.make_room();
         store_key(key.fingerprint(), &mut self.bytes[place]);
@@ -787,21 +809,39 @@ impl<'a> PageMut<'a> {
     /// Replaces all downlinks of an inner page.
     pub fn set_downlinks<K: TreeKey>(&mut self, downlinks: &[Downlink<K>]) {
         self.clear();
-        for downlink in downlinks {
-            self.append_downlink(downlink);
-        }
+        downlinks.iter().for_each(|downlink| self.push_downlink(downlink));
+        let page = self.written::<K>();
+        let bounds = page.bounds::<K>();
+        let separators = || downlinks.iter().map(|link| link.separator);
+        assert!(
+            !page.is_leaf() && separators().next() == Some(bounds.low),
+            "it has no first child"
+        );
+        assert!(separators().is_sorted_by(|a, b| a < b), "separators do not ascend");
+        assert!(separators().all(|entry| bounds.contains(&entry)), "a separator is out of range");
+        debug_assert!(separators().eq(page.entries()), "separators are not read as written");
     }
 
     /// Replaces all rows of a leaf, which its form must take. If they ascend, scans make use of it.
     pub fn set_rows<K: TreeKey>(&mut self, rows: &[Row<K>], form: Form) {
         self.clear();
         self.set_flags(form.flags());
-        for row in rows {
-            self.append(row);
-        }
-        if rows.is_sorted_by_key(|row| row.entry) {
+        rows.iter().for_each(|row| self.push(row));
+        let ascend = rows.is_sorted_by_key(|row| row.entry);
+        if ascend {
             self.set_ordered(rows.len());
         }
+        let page = self.written::<K>();
+        let bounds = page.bounds();
+        let belongs = |row: &Row<K>| bounds.contains(&row.entry) && page.takes(&row.entry);
+        // Between two rows of a range, all are in it.
+        let all_belong = if ascend {
+            rows.first().is_none_or(belongs) && rows.last().is_none_or(belongs)
+        } else {
+            rows.iter().all(belongs)
+        };
+        assert!(all_belong, "a row does not belong here");
+        debug_assert!(page.rows().eq(rows.iter().copied()), "rows are not read as written");
     }
 
     fn flags(&self) -> u16 {
@@ -822,10 +862,11 @@ impl<'a> PageMut<'a> {
     /// Removes a leaf's entries at the given ascending indexes. The last entry fills each gap, so
     /// that few bytes change.
     pub fn remove(&mut self, indexes: &[usize]) {
+        assert!(indexes.is_sorted_by(|a, b| a < b), "an entry is removed twice");
         let special = self.special();
         let bytes = self.shape.key;
         let slot_bytes = self.slot_bytes();
-        let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / bytes;
+        let mut count = self.count();
         // Only a gap that is filled breaks the order.
         let left = count - indexes.len();
         let in_place = indexes.first().map_or(left, |&first| first.min(left));
@@ -844,14 +885,21 @@ impl<'a> PageMut<'a> {
         self.set_ordered(ordered.min(in_place));
     }
 
-    /// Takes the page out of its tree.
+    /// Takes the page out of its tree: an empty leaf, or an inner page whose only child is another
+    /// page's now.
     pub fn delete(&mut self) {
+        let is_inner = self.bytes[fixed(self.bytes) + LEVEL] > 0;
+        assert_eq!(self.count(), usize::from(is_inner), "the page is not empty");
         self.clear();
         self.set_flags(DELETED);
     }
 
     fn special(&self) -> usize {
         self.bytes.len() - self.shape.special()
+    }
+
+    fn count(&self) -> usize {
+        (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / self.shape.key
     }
 
     /// The form of a page that was checked or formatted.
@@ -929,10 +977,17 @@ impl Addition {
         page.room().min(MOST_KEY / page.shape.key).min(MOST_SLOT / page.slot)
     }
 
-    /// What appending these rows to `page` changes: a leaf with room for them, and no more than
-    /// [`Addition::most_rows`].
+    /// What appending these rows to `page` changes: a leaf with room for them, in whose range they
+    /// are, and no more than [`Addition::most_rows`].
+    ///
+    /// # Panics
+    /// Otherwise.
     pub fn of_rows<K: TreeKey>(page: &Page<'_>, rows: &[Row<K>]) -> Self {
-        assert!(page.is_leaf() && rows.iter().all(|row| page.has_room_for(&row.entry)));
+        let most = Self::most_rows(page);
+        assert!(page.is_leaf() && rows.len() <= most, "{} rows, room for {most}", rows.len());
+        let bounds = page.bounds();
+        let belongs = |row: &Row<K>| bounds.contains(&row.entry) && page.takes(&row.entry);
+        assert!(rows.iter().all(belongs), "a row does not belong here");
         let Shape { key: key_bytes, payload, .. } = page.shape;
         let (keys, slots) = (rows.len() * key_bytes, rows.len() * page.slot);
         let lower = usize::from(u16_at(page.bytes, LOWER));

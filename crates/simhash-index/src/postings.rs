@@ -296,12 +296,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         from: &Entry<K>,
         high: &Option<Entry<K>>,
     ) -> Vec<Placed<K>> {
-        let bounds = page.bounds::<K>();
+        self.expect_entries(number, page);
         let mut rows: Vec<Placed<K>> = page.rows().zip(0..).collect();
-        if let Some(&(_, i)) = rows.iter().find(|(row, _)| !bounds.contains(&row.entry)) {
-            // No search would find it, since it is not on the leaf that covers it.
-            self.store.damaged(number, &Damage::Order(i));
-        }
         rows.retain(|(row, _)| row.entry >= *from && high.is_none_or(|high| row.entry < high));
         rows.sort_unstable();
         rows
@@ -365,6 +361,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if is_first {
             left = page.rows().zip(0..).filter(is_left).map(|(row, _)| row).collect();
             left.sort_unstable_by(|a, b| b.cmp(a));
+            assert_eq!(left.len() + places.len(), page.len(), "a posting is lost");
         }
         let form = form(&self.shape, &left, &page.bounds().low);
         let leaves = std::iter::once(recent).chain(settled.iter().map(|(leaf, _)| leaf));
@@ -378,8 +375,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 page.set_rows(&left, form);
             }
             for (bytes, (_, rows)) in others.iter_mut().zip(settled) {
-                let mut page = self.edit(bytes);
-                rows.iter().for_each(|(row, _)| page.append(row));
+                self.edit(bytes).append(rows.iter().map(|(row, _)| row));
             }
         });
     }

@@ -6,6 +6,7 @@
 //! own position. The page can be reused at once, because every page says which range it holds. An
 //! inner page that is left with one child hands it to its left neighbour in the same way.
 
+use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::page::{Downlink, Entry, Page};
@@ -45,10 +46,17 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let page_page = self.checked(number, page.bytes());
         self.expect_child(&parent_page, position - 1, &left_page);
         self.expect_child(&parent_page, position, &page_page);
+        if left_page.right() != Some(number) {
+            let damage = Damage::Other("its right link is not the next page of its level");
+            self.store.damaged(left_number, &damage);
+        }
         if !is_mergeable(&left_page, &page_page) {
             return false;
         }
 
+        self.expect_entries(parent_number, &parent_page);
+        self.expect_entries(left_number, &left_page);
+        self.expect_entries(number, &page_page);
         let mut remaining = downlinks::<K>(&parent_page);
         remaining.remove(position);
         self.record_merge(&left, &page, &parent, &remaining);
@@ -69,15 +77,19 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         remain: &[Downlink<K>],
     ) {
         let merged = self.checked(self.store.number(page), page.bytes());
-        let moved = downlinks_if_inner::<K>(&merged);
+        let kept = self.checked(self.store.number(left), left.bytes());
+        let children = match merged.is_leaf() {
+            true => Vec::new(),
+            false => [downlinks::<K>(&kept), downlinks(&merged)].concat(),
+        };
         let (high, right) = (merged.bounds::<K>().high, merged.right());
         let pages = [left, page, parent].map(|locked| (locked, Extent::Parts));
         self.store.change(pages, |[left, page, parent]| {
             let mut survivor = self.edit(left);
-            for downlink in &moved {
-                survivor.append_downlink(downlink);
-            }
             survivor.set_high(high, right);
+            if !children.is_empty() {
+                survivor.set_downlinks(&children);
+            }
             self.edit(page).delete();
             self.edit(parent).set_downlinks(remain);
         });
@@ -86,8 +98,4 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
 fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
     if page.is_leaf() { page.is_empty() } else { page.len() == 1 && left.has_room() }
-}
-
-fn downlinks_if_inner<K: TreeKey>(page: &Page<'_>) -> Vec<Downlink<K>> {
-    if page.is_leaf() { Vec::new() } else { downlinks(page) }
 }

@@ -13,7 +13,9 @@ use crate::damage::Damage;
 use crate::form::{Common, Form};
 use crate::index::{Index, root};
 use crate::key::{Shape, TreeKey};
-use crate::page::{Bounds, Downlink, Entry, Page, PageMut, Place, Row, may_be_waited_for};
+use crate::page::{
+    Bounds, Downlink, Entry, MAX_LEVEL, Page, PageMut, Place, Row, may_be_waited_for,
+};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
 
@@ -105,14 +107,16 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         full: &S::Exclusive,
         target: &Entry<K>,
     ) {
-        let page = self.checked(self.store.number(full), full.bytes());
+        let full_number = self.store.number(full);
+        let page = self.checked(full_number, full.bytes());
         let (table, level, bounds, right) =
             (page.table(), page.level(), page.bounds::<K>(), page.right());
-        let cut = cut(&page, target);
+        let parent_page = self.checked(parent_number, parent.bytes());
+        self.expect_entries(parent_number, &parent_page);
+        let cut = self.cut(full_number, &page, target);
         let separator = cut.separator();
         let new = new_page(&self.store);
         let new_number = self.store.number(&new);
-        let parent_page = self.checked(parent_number, parent.bytes());
         let mut downlinks = downlinks(&parent_page);
         downlinks.insert(position + 1, Downlink { separator, child: new_number });
 
@@ -144,6 +148,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if form == page.form() || page.len() >= capacity {
             return false;
         }
+        self.expect_entries(self.store.number(locked), page);
         let mut rows: Vec<Row<K>> = page.rows().collect();
         rows.sort_unstable();
         let pages = [(locked, Extent::Parts)];
@@ -158,8 +163,14 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         whole.form(&self.shape.at(page.table()))
     }
 
-    /// Waits for a page below or to the right of those that are locked.
+    /// Waits for a page below or to the right of those that are locked. Raises an ERROR if it is
+    /// one of them, as only a damaged link says: that wait would have no end.
     pub fn exclusive_after(&self, number: u32, before: &[&S::Exclusive]) -> S::Exclusive {
+        if let Some(first) = before.first()
+            && before.iter().any(|locked| self.store.number(locked) == number)
+        {
+            self.store.damaged(self.store.number(first), &Damage::Link(number));
+        }
         let shape = self.shape;
         self.store.exclusive_after(number, before, move |page, locked| {
             may_be_waited_for::<K>(page, locked, &shape)
@@ -194,8 +205,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if self.reshape(&page, &locked, target) {
             return Root::Split;
         }
+        if level == MAX_LEVEL {
+            self.store.damaged(number, &Damage::Place { table, level });
+        }
         let (left, right) = (new_page(&self.store), new_page(&self.store));
-        let cut = cut(&page, target);
+        let cut = self.cut(number, &page, target);
         let separator = cut.separator();
         let children = [
             Downlink { separator: Entry::MIN, child: self.store.number(&left) },
@@ -216,6 +230,18 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         });
         self.forget(number);
         Root::Split
+    }
+
+    /// Cuts the contents of a full page. Raises an ERROR if it has an entry twice: the halves would
+    /// have no ranges.
+    fn cut(&self, number: u32, page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
+        self.expect_entries(number, page);
+        let cut = cut(page, target);
+        let left = [Some(page.bounds().low), cut.last_left()];
+        if left.into_iter().flatten().any(|entry| entry >= cut.separator()) {
+            self.store.damaged(number, &Damage::Other("it has an entry twice"));
+        }
+        cut
     }
 }
 
@@ -252,6 +278,13 @@ pub fn form<K: TreeKey>(shape: &Shape, rows: &[Row<K>], low: &Entry<K>) -> Form 
 }
 
 impl<K: TreeKey> Cut<K> {
+    fn last_left(&self) -> Option<Entry<K>> {
+        match self {
+            Cut::Leaf(halves) => halves.left.last().map(|row| row.entry),
+            Cut::Inner(halves) => halves.left.last().map(|link| link.separator),
+        }
+    }
+
     fn separator(&self) -> Entry<K> {
         match self {
             Cut::Leaf(halves) => halves.separator,

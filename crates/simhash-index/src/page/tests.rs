@@ -56,15 +56,17 @@ fn row<K: TreeKey>(shape: &Shape, scope: u8, random: &mut SplitMix64) -> Row<K> 
     Row { entry, payload: K::Payload::load(&payload) }
 }
 
-/// An empty leaf in this form, of which all bounds have the scope 7.
+/// An empty leaf in this form, in whose range all rows of scope 7 are that have its prefix.
 fn leaf<K: TreeKey>(bytes: &mut [u8], shape: &Shape, form: Form) -> Bounds<K> {
     let scope = K::Scope::load(&vec![7; shape.scope]);
     let top = K::Fingerprint::BITS as usize / 64 - 1;
-    let first = K::Fingerprint::from_words(|word| if word == top { PREFIX } else { 0 });
-    // A posting stores four bytes of its key, and a wide key may have fewer words.
+    let prefix = PREFIX & form.cut_mask();
+    let first = K::Fingerprint::from_words(|word| if word == top { prefix } else { 0 });
     let low = Entry { key: K::new(scope, first), tid: 5 };
-    let mut random = SplitMix64::new(3);
-    let bounds = Bounds { low, high: Some(row::<K>(shape, 9, &mut random).entry) };
+    // A posting stores four bytes of its key, and a wide key may have fewer words.
+    let last = load_key(&[0xff; MOST_KEY][..shape.key]);
+    let high = Entry { key: K::new(K::Scope::load(&vec![9; shape.scope]), last), tid: 6 };
+    let bounds = Bounds { low, high: Some(high) };
     let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
     PageMut::format(bytes, shape, &place).set_rows::<K>(&[], form);
     bounds
@@ -112,7 +114,7 @@ fn leaves_hold_what_they_say<K: TreeKey>() {
             while checked::<K>(&bytes, shape).has_room() {
                 rows.push(fitting::<K>(shape, form, &mut random));
                 assert!(checked::<K>(&bytes, shape).takes(&rows[rows.len() - 1].entry));
-                PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
+                PageMut::existing(&mut bytes, shape).append([&rows[rows.len() - 1]]);
             }
             let page = checked::<K>(&bytes, shape);
             assert_eq!(rows.len(), shape.leaf_capacity(1024, form), "{shape:?} {form:?}");
@@ -155,11 +157,15 @@ fn inner_pages_hold_what_they_say<K: TreeKey>() {
         let mut bytes = vec![0xaa; 1024];
         let place = Place { table: 1, level: 3, bounds: &Bounds::<K>::ALL, right: None };
         PageMut::format(&mut bytes, shape, &place);
+        let mut separators: Vec<Entry<K>> =
+            (0..200).map(|i| row::<K>(shape, i, &mut random).entry).collect();
+        separators.sort_unstable();
+        separators[0] = Entry::MIN;
         let mut links = Vec::new();
         while checked::<K>(&bytes, shape).has_room() {
-            let separator = row::<K>(shape, links.len() as u8, &mut random).entry;
+            let separator = separators[links.len()];
             links.push(Downlink { separator, child: random.next_u64() as u32 });
-            PageMut::existing(&mut bytes, shape).append_downlink(&links[links.len() - 1]);
+            PageMut::existing(&mut bytes, shape).set_downlinks(&links);
         }
         let page = checked::<K>(&bytes, shape);
         assert_eq!(links.len(), shape.inner_capacity(1024), "{shape:?}");
@@ -199,7 +205,7 @@ fn an_addition_is_an_append<K: TreeKey>() {
                     added[usize::from(offset)..][..run.len()].copy_from_slice(run);
                     changed += run.len();
                 }
-                PageMut::existing(&mut bytes, shape).append(&row);
+                PageMut::existing(&mut bytes, shape).append([&row]);
                 assert_eq!(added, bytes, "{shape:?} {form:?}");
                 assert!(changed <= Addition::MOST_BYTES);
             }
@@ -406,7 +412,7 @@ fn leaves_of_postings_hold_what_they_say<K: TreeKey>() {
         let mut rows = Vec::new();
         while checked::<K>(&bytes, shape).has_room() {
             rows.push(posting::<K>(&at, form.tids == Tids::SHORT, &mut random));
-            PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
+            PageMut::existing(&mut bytes, shape).append([&rows[rows.len() - 1]]);
         }
         let page = checked::<K>(&bytes, shape);
         assert_eq!(rows.len(), at.leaf_capacity(1024, form), "{shape:?} {table} {form:?}");
@@ -460,7 +466,7 @@ fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
                 changed += run.len();
             }
             for row in &rows {
-                PageMut::existing(&mut bytes, shape).append(row);
+                PageMut::existing(&mut bytes, shape).append([row]);
             }
             assert_eq!(added, bytes, "{shape:?} {table} {form:?}");
             assert!(changed <= Addition::MOST_BYTES);
@@ -501,8 +507,8 @@ fn equal_keys_are_found_wherever_they_are() {
             leaf_of_postings::<Posting>(&mut bytes, &shape, 1, form);
             let keys: Vec<u64> = (0..count).map(|_| (random.next_u64() % values) << 32).collect();
             for (i, &key) in (0..).zip(&keys) {
-                let entry = Entry { key: Posting::new((), key), tid: i << 16 | 1 };
-                PageMut::existing(&mut bytes, &shape).append(&Row { entry, payload: () });
+                let entry = Entry { key: Posting::new((), key), tid: (i + 1) << 16 | 1 };
+                PageMut::existing(&mut bytes, &shape).append([&Row { entry, payload: () }]);
             }
             let page = checked::<Posting>(&bytes, &shape);
             for wanted in (0..5).map(|key: u64| key << 32) {
@@ -522,22 +528,121 @@ fn equal_keys_are_found_wherever_they_are() {
 fn a_form_that_keys_cannot_have_is_refused() {
     let cut = Form { cut: 1, ..Form::MIXED };
     let mut bytes = vec![0; 1024];
+    let fixed = bytes.len() - FIXED_BYTES;
+    let put_form = |bytes: &mut [u8], form: Form| {
+        bytes[fixed + FLAGS..][..2].copy_from_slice(&form.flags().to_ne_bytes());
+    };
     let postings = Shape { key: 4, scope: 0, payload: 0 };
-    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, Form { tids: Tids::SHORT, ..cut });
+    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, Form::MIXED);
+    put_form(&mut bytes, Form { tids: Tids::SHORT, ..cut });
     assert!(Page::check::<Posting>(&bytes, &postings).is_err());
     let wide = shape(40, 0, 0);
-    leaf::<Scoped<B1024, 7>>(&mut bytes, &wide, cut);
+    leaf::<Scoped<B1024, 7>>(&mut bytes, &wide, Form::MIXED);
+    put_form(&mut bytes, cut);
     assert!(Page::check::<Scoped<B1024, 7>>(&bytes, &wide).is_err());
     let blocks = Shape::plain::<u64>();
     leaf::<u64>(&mut bytes, &blocks, cut);
     assert!(Page::check::<u64>(&bytes, &blocks).is_ok());
     // An inner page has no form.
-    let level = bytes.len() - FIXED_BYTES + LEVEL;
-    bytes[level] = 1;
+    bytes[fixed + LEVEL] = 1;
     assert!(Page::check::<u64>(&bytes, &blocks).is_err());
     leaf::<u64>(&mut bytes, &blocks, Form::MIXED);
-    bytes[level - LEVEL + FLAGS] = 1 << 3;
+    bytes[fixed + FLAGS] = 1 << 3;
     assert!(Page::check::<u64>(&bytes, &blocks).is_err());
+}
+
+/// Whether a change of a leaf with the rows 10, 20 and 30 of the range from 10 to 40 is refused,
+/// where all rows have one TID.
+fn is_refused(change: impl FnOnce(&mut PageMut<'_>)) -> bool {
+    let shape = Shape::plain::<u64>();
+    let mut bytes = vec![0; 1024];
+    let bounds = Bounds { low: at(10), high: Some(at(40)) };
+    let place = Place { table: 1, level: 0, bounds: &bounds, right: Some(77) };
+    let rows = [10, 20, 30].map(|key| Row { entry: at(key), payload: () });
+    PageMut::format(&mut bytes, &shape, &place).set_rows(&rows, Form::MIXED);
+    let mut page = PageMut::existing(&mut bytes, &shape);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| change(&mut page))).is_err()
+}
+
+fn at(key: u64) -> Entry<u64> {
+    Entry { key, tid: 1 << 16 | 1 }
+}
+
+#[test]
+fn a_leaf_that_would_lose_rows_is_not_written() {
+    let row = |key| Row { entry: at(key), payload: () };
+    assert!(!is_refused(|leaf| leaf.append([&row(39)])));
+    for outside in [9, 40] {
+        assert!(is_refused(|leaf| leaf.append([&row(35), &row(outside)])), "{outside}");
+        assert!(is_refused(|leaf| leaf.set_rows(&[row(35), row(outside)], Form::MIXED)));
+        assert!(is_refused(|leaf| leaf.set_rows(&[row(outside), row(35), row(20)], Form::MIXED)));
+    }
+    // The leaf's lower bound has other bytes in the place of those that are cut.
+    let cut = Form { cut: 1, ..Form::MIXED };
+    assert!(!is_refused(|leaf| leaf.set_rows(&[row(35)], cut)));
+    let wide = Bounds { low: at(10), high: None };
+    let place = Place { table: 1, level: 0, bounds: &wide, right: None };
+    let shape = Shape::plain::<u64>();
+    let write = || {
+        let mut bytes = vec![0; 1024];
+        PageMut::format(&mut bytes, &shape, &place).set_rows(&[row(1 << 60)], cut);
+    };
+    assert!(std::panic::catch_unwind(write).is_err());
+
+    assert!(!is_refused(|leaf| leaf.remove(&[0, 2])));
+    for twice in [[1, 1], [2, 0], [2, 3]] {
+        assert!(is_refused(|leaf| leaf.remove(&twice)), "{twice:?}");
+    }
+    assert!(is_refused(|leaf| leaf.delete()));
+    assert!(!is_refused(|leaf| {
+        leaf.remove(&[0, 1, 2]);
+        leaf.delete();
+    }));
+    assert!(!is_refused(|leaf| leaf.set_high(Some(at(31)), Some(78))));
+    assert!(is_refused(|leaf| leaf.set_high(Some(at(10)), Some(78))));
+    assert!(is_refused(|leaf| leaf.set_high::<u64>(None, Some(78))));
+    assert!(is_refused(|leaf| leaf.set_high(Some(at(31)), None)));
+    // A leaf has no children.
+    assert!(is_refused(|leaf| leaf.set_downlinks(&[Downlink { separator: at(10), child: 9 }])));
+}
+
+#[test]
+fn an_addition_has_only_rows_of_its_leaf() {
+    let shape = Shape { key: 4, scope: 0, payload: 0 };
+    let mut bytes = vec![0; 1024];
+    let key = |key: u64| Entry { key: Posting::new((), key << 32), tid: 1 << 16 | 1 };
+    let bounds = Bounds { low: key(10), high: Some(key(40)) };
+    let place = Place { table: 1, level: 0, bounds: &bounds, right: Some(77) };
+    PageMut::format(&mut bytes, &shape, &place);
+    let page = checked::<Posting>(&bytes, &shape);
+    let is_refused = |rows: &[Row<Posting>]| {
+        std::panic::catch_unwind(|| drop(Addition::of_rows(&page, rows))).is_err()
+    };
+    let row = |of: u64| Row { entry: key(of), payload: () };
+    let most = Addition::most_rows(&page);
+    assert!(!is_refused(&vec![row(20); most]));
+    assert!(is_refused(&vec![row(20); most + 1]));
+    assert!(is_refused(&[row(20), row(9)]) && is_refused(&[row(20), row(40)]));
+}
+
+#[test]
+fn an_inner_page_that_would_lose_children_is_not_written() {
+    let shape = Shape::plain::<u64>();
+    let bounds = Bounds { low: at(10), high: Some(at(40)) };
+    let place = Place { table: 1, level: 1, bounds: &bounds, right: Some(77) };
+    let is_refused = |separators: &[u64]| {
+        let links: Vec<Downlink<u64>> =
+            separators.iter().map(|&key| Downlink { separator: at(key), child: 9 }).collect();
+        let write = || {
+            let mut bytes = vec![0; 1024];
+            PageMut::format(&mut bytes, &shape, &place).set_downlinks(&links);
+        };
+        std::panic::catch_unwind(write).is_err()
+    };
+    assert!(!is_refused(&[10, 20, 39]));
+    for wrong in [&[][..], &[11, 20], &[9, 20], &[10, 10], &[10, 30, 20], &[10, 40]] {
+        assert!(is_refused(wrong), "{wrong:?}");
+    }
 }
 
 /// A leaf of 8 kB whose keys agree in their first bits, and as many of them ascend as possible.
