@@ -613,7 +613,7 @@ impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {
         self.check();
         // The limit of a chunk is above the number of rows, so this is its only push, and in order.
         let pushed = chunk.push(&mut sorted, ..);
-        debug_assert!(pushed.is_ok());
+        assert!(pushed.is_ok(), "rows are left out");
         rows.to
     }
 

@@ -310,7 +310,7 @@ impl Walk {
                 match piece {
                     _ if keys <= most => done.push(piece),
                     Piece::Nodes(a, b) => {
-                        debug_assert!(!node(a).is_leaf(), "leaves are below the smallest piece");
+                        assert!(!node(a).is_leaf(), "leaves are below the smallest piece");
                         let low = node(a).child;
                         self.stack.extend([Piece::Nodes(low + 1, b), Piece::Nodes(low, b)]);
                     }
