@@ -153,7 +153,8 @@ unsafe fn check_columns(
     // SAFETY: `descriptor` is null or belongs to an open portal.
     let count = unsafe { descriptor.as_ref() }.map_or(0, |descriptor| descriptor.natts as usize);
     if count != columns.len() {
-        raise_unfit(query, &format!("it returns {count} columns"), columns);
+        let plural = if count == 1 { "" } else { "s" };
+        raise_unfit(query, &format!("it returns {count} column{plural}"), columns);
     }
     columns
         .iter()

@@ -1,9 +1,9 @@
 //! Open tables, and the triggers on them, as handles.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 
-use pgrx::{FromDatum, PgRelation, pg_sys};
+use pgrx::{PgRelation, pg_sys};
 
 use crate::catalog::relations::{described, indexes};
 
@@ -21,16 +21,25 @@ impl<'a> Open<'a> {
     /// The result of `with` for a relation, which is locked until the transaction ends. `None` if
     /// it is gone.
     pub fn with<T>(oid: pg_sys::Oid, lock: u32, with: impl FnOnce(Open<'_>) -> T) -> Option<T> {
-        // SAFETY: the relation is open until it is closed here, or by the transaction's abort.
-        unsafe {
-            let relation = pg_sys::try_relation_open(oid, lock as pg_sys::LOCKMODE);
-            if relation.is_null() {
-                return None;
-            }
-            let result = with(Open(relation, PhantomData));
-            pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
-            Some(result)
-        }
+        // SAFETY: any OID and lock may be tried.
+        let relation = unsafe { pg_sys::try_relation_open(oid, lock as pg_sys::LOCKMODE) };
+        // SAFETY: the relation was opened.
+        (!relation.is_null()).then(|| unsafe { Self::close_after(relation, with) })
+    }
+
+    /// As [`Open::with`]. Raises PostgreSQL's own ERROR if the relation is gone.
+    pub fn existing<T>(oid: pg_sys::Oid, lock: u32, with: impl FnOnce(Open<'_>) -> T) -> T {
+        // SAFETY: the relation is opened with this lock, and closed once.
+        unsafe { Self::close_after(pg_sys::relation_open(oid, lock as pg_sys::LOCKMODE), with) }
+    }
+
+    /// # Safety
+    /// The relation was opened, and is closed here or by the transaction's abort.
+    unsafe fn close_after<T>(relation: pg_sys::Relation, with: impl FnOnce(Open<'_>) -> T) -> T {
+        let result = with(Open(relation, PhantomData));
+        // SAFETY: as the caller promises.
+        unsafe { pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE) };
+        result
     }
 
     pub fn raw(self) -> pg_sys::Relation {
@@ -164,13 +173,13 @@ impl Index {
 
     /// The predicate as it is stored, the text of an expression. The relation cache would fold it,
     /// and so run functions of the index's owner with the privileges of the inserting role.
-    pub fn predicate(&self) -> Option<String> {
+    pub fn predicate(&self) -> Option<CString> {
         let (mut is_null, cache) = (true, pg_sys::SysCacheIdentifier::INDEXRELID as i32);
         // SAFETY: an open index has a copy of its catalogue row, whose predicate is a text.
         unsafe {
             let number = pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber;
             let text = pg_sys::SysCacheGetAttr(cache, self.0.rd_indextuple, number, &mut is_null);
-            String::from_datum(text, is_null)
+            (!is_null).then(|| CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).into())
         }
     }
 }

@@ -133,7 +133,7 @@ impl<'a> Opened<'a> {
 
     /// Passes the rows whose time is not before `start` to `sink`, from the member's B-tree on the
     /// time, if it has one. Returns whether it has.
-    pub fn by_time(&self, start: Value<'_>, sink: Sink<'_>) -> bool {
+    pub fn by_time(&mut self, start: Value<'_>, sink: Sink<'_>) -> bool {
         let Some(index) = self.member.by_time else { return false };
         let mut key = pg_sys::ScanKeyData::default();
         // SAFETY: the index is a B-tree of the table whose first column is the time, with the type
@@ -191,7 +191,7 @@ impl<'a> Opened<'a> {
 
     /// Passes every row to `sink`: in the order of the file, or else from where another scan is
     /// now.
-    pub fn all(&self, in_order: bool, sink: Sink<'_>) {
+    pub fn all(&mut self, in_order: bool, sink: Sink<'_>) {
         // SAFETY: the table is open, and the snapshot outlives this.
         unsafe {
             let (relation, snapshot) = (self.relation, self.snapshot.raw());

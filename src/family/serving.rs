@@ -2,7 +2,6 @@
 //! best among the rows of one scope only.
 
 use std::cmp::Reverse;
-use std::ffi::CString;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -198,7 +197,6 @@ fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// the scope.
 fn holds_every_row(index: &Index, searched: &Column, scope: &[Column]) -> bool {
     let Some(predicate) = index.predicate() else { return true };
-    let Ok(predicate) = CString::new(predicate) else { return false };
     // SAFETY: the text is of an expression. Each node is cast only to the type of its tag.
     unsafe {
         let node = pg_sys::stringToNode(predicate.as_ptr()).cast::<pg_sys::Node>();

@@ -54,7 +54,7 @@ fn simhash_explain(
         256 => explain::<B256>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
         _ => raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("number of bits {bits} is out of range for a fingerprint"),
+            format!("a fingerprint cannot have {bits} bits"),
             "Allowed: 64, 128, 256.",
         ),
     };

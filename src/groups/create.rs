@@ -30,7 +30,7 @@ const TRIGGERS: [(&CStr, &str); 5] = [
 /// how many groups there are.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     check_owner(table);
-    Open::with(table, pg_sys::AccessShareLock, check_alone);
+    Open::existing(table, pg_sys::AccessShareLock, check_alone);
     let name = qualified_name(table).unwrap_or_default();
     // A table may have several columns of ids, each with triggers of its own.
     let column = arguments.iter().find_map(|argument| {

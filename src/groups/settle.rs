@@ -156,7 +156,7 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
     // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_cluster_settle()".as_ptr()) };
     check_owner(table);
-    let count = Open::with(table, pg_sys::RowExclusiveLock, |table| {
+    Open::existing(table, pg_sys::RowExclusiveLock, |table| {
         let run = |is_strange| -> usize {
             let setups = setups(table, schema);
             if is_strange {
@@ -179,8 +179,7 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
         };
         marks::forget_dropped(schema);
         i64::try_from(count).unwrap_or(i64::MAX)
-    });
-    count.unwrap_or(0)
+    })
 }
 
 fn settle_marked(setup: &Setup) -> usize {

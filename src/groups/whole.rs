@@ -35,13 +35,13 @@ pub fn regroup_all(setup: &Setup) -> usize {
     loop {
         pgrx::check_for_interrupts!();
         let mut components = Components::new(setup);
-        match joinable(setup) {
-            Some((member, index)) => by_join(&mut components, member, index),
-            None => {
-                table::all_rows(&mut components, &mut |all, row| all.add_former(&row));
-                let points = components.fresh_points();
-                search(&mut components, &points, View::Committed, previous_look);
-            }
+        let is_joined =
+            joinable(setup).is_some_and(|(member, index)| by_join(&mut components, member, index));
+        if !is_joined {
+            components = Components::new(setup);
+            table::all_rows(&mut components, &mut |all, row| all.add_former(&row));
+            let points = components.fresh_points();
+            search(&mut components, &points, View::Committed, previous_look);
         }
         let assignment = assign(&mut components);
         if table::lock_rows(setup, &assignment.new_ids) {
@@ -84,8 +84,9 @@ pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
         .then_some((member, serving.index))
 }
 
-/// Connects the rows of each cluster that the join of the index finds.
-fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid) {
+/// Connects the rows of each cluster that the join of the index finds. Returns false if one of them
+/// has no key: not every NULL is kept out by a domain, or by a constraint that is not valid.
+fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid) -> bool {
     let setup = components.setup;
     let snapshot = Snapshot::latest();
     // SAFETY: the snapshot is released below.
@@ -97,11 +98,16 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
     members.sort_unstable();
     let mut representatives = HashMap::new();
     let mut members = members.into_iter().peekable();
+    let mut have_keys = true;
     let mut take = |row: Row<'_>| {
         let (tid, row) = (row.tid(), RowValues::of(row, setup));
         let mut representative = None;
         while let Some((member, its)) = members.next_if(|&(member, _)| member <= tid) {
             representative = (member == tid).then_some(its);
+        }
+        if representative.is_some() && row.key.is_none() {
+            have_keys = false;
+            return Next::None;
         }
         let key = row.key.filter(|_| representative.is_some() || row.cluster.is_some());
         let Some(key) = key else { return Next::Any };
@@ -112,11 +118,12 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
         components.link_rows(key, first);
         Next::Any
     };
-    if let Some(opened) = Opened::open(member, &snapshot) {
+    if let Some(mut opened) = Opened::open(member, &snapshot) {
         opened.all(true, &mut take);
         opened.close();
     }
     snapshot.release();
+    have_keys
 }
 
 /// The rows of groups of two or more, each with the representative of its group.

@@ -1,8 +1,5 @@
-//! Checks in tests the lock order that keeps page locks from deadlocking.
-//!
-//! A backend that waits for a page has no page locked, or only pages above it in its tree or to its
-//! left on its level, as these pages themselves say. No backend serves interrupts or sleeps while
-//! it has a page locked.
+//! Checks in tests the lock order that keeps page locks from deadlocking: invariant 5 of
+//! [`simhash_index`].
 //!
 //! The checks run only with the feature `lock-order`; without it they are empty.
 

@@ -12,9 +12,8 @@
 //! # Rules for the index
 //! - It waits for a lock by [`Store::share`], [`Store::exclusive`] or [`Store::cleanup`], checks
 //!   for interrupts and pauses only while it has no page locked.
-//! - [`Store::exclusive_after`] waits while others are locked. Each of them says, under its lock,
-//!   that it is above the page in its tree or to its left on its level. So there is no cycle of
-//!   waits.
+//! - It waits by [`Store::exclusive_after`] while others are locked, as invariant 5 of the crate
+//!   allows. What they say of themselves under their locks decides that.
 
 use std::cell::Cell;
 

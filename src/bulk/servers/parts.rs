@@ -280,7 +280,7 @@ impl Part {
             raise(
                 PgSqlErrorCode::ERRCODE_AMBIGUOUS_COLUMN,
                 format!("{name} has indexes of two columns: {body} and {}", other.body),
-                "A table over servers must have simhash indexes on one column only.",
+                "Over servers, indexes of one column only may serve the call: drop the others.",
             )
         }
         (Self { table, link, name, schema, index: String::new(), bytes: 0 }, found)

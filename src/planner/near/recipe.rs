@@ -83,7 +83,7 @@ impl Call {
 
     /// The limit and the config of the call. `None` if the config is not constant, or if a constant
     /// limit would raise an ERROR at run time.
-    pub fn asked<'a>(&self) -> Option<Asked<'a>> {
+    pub fn asked(&self) -> Option<Asked<'_>> {
         // SAFETY: the function takes arguments of these types.
         unsafe { asked(self.of.least, self.least, self.config) }
     }

@@ -458,6 +458,16 @@ CREATE TRIGGER t BEFORE TRUNCATE ON keyless EXECUTE FUNCTION simhash_cluster('fp
 TRUNCATE keyless;
 SELECT simhash_cluster();
 
+-- A domain does not keep out every NULL. A row with such a key is in no group and connects none,
+-- whoever is near it.
+CREATE TABLE not_quite (id never_null UNIQUE, fp fingerprint64, story int);
+CREATE INDEX ON not_quite USING simhash (fp);
+INSERT INTO not_quite VALUES (1, '0000000000000000'), (2, '000000000000003f'),
+  ((SELECT id FROM not_quite WHERE false), '0000000000000007'), (4, 'ffffffffffffffff'),
+  (5, 'ffffffffffffffff');
+SELECT simhash_cluster_create('not_quite', 'fp=fp', 'cluster=story', 'key=id', 'distance=3');
+TABLE not_quite ORDER BY fp, id;
+
 -- one UPDATE moves two rows to two others, while a trigger moves one of these to the other
 CREATE TABLE chain (id int PRIMARY KEY, fp fingerprint64, story int, lazy int);
 CREATE INDEX chain_fp ON chain USING simhash (fp);
