@@ -84,7 +84,7 @@ impl RowReader {
             // SAFETY: the value is of the searched column's type.
             None => unsafe { self.searched.keys(value) },
             // SAFETY: the value is of the searched column's type.
-            Some(texts) => Keys::Many(unsafe { texts.of_value(value) }),
+            Some(texts) => Keys::Many(distinct(unsafe { texts.of_value(value) })),
         });
         // SAFETY: there is a value of each column's type, and `tid` is valid.
         let beside = unsafe { self.columns.beside(values, tid::pack(&*tid)) };
@@ -93,7 +93,7 @@ impl RowReader {
 }
 
 /// The distinct ones of a row's keys: an entry is in its tree once.
-pub fn distinct<F: Ord>(mut keys: Vec<F>) -> Vec<F> {
+fn distinct<F: Ord>(mut keys: Vec<F>) -> Vec<F> {
     keys.sort_unstable();
     keys.dedup();
     keys

@@ -15,7 +15,6 @@ use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
 use super::expression::Expression;
-use super::keys::distinct;
 use super::options::Options;
 use super::texts::{
     expect_same_values, expect_same_words, lines_of, schema_of, warn_once, words_of,
@@ -235,7 +234,10 @@ impl PassageKeys {
     fn of_text<F: Key>(&mut self, text: &str) -> Vec<F> {
         let Self { simhasher, winnower, .. } = self;
         let kept = passages::kept(simhasher, winnower, text, &mut interrupts());
-        distinct(kept.iter().map(|kept| key_of(kept.hash)).collect())
+        let mut keys: Vec<F> = kept.iter().map(|kept| key_of(kept.hash)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// What the index has to search for `column && argument`: rows that have one of the keys.

@@ -21,7 +21,6 @@ use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
 use super::expression::Expression;
-use super::keys::distinct;
 use super::kind::Kind;
 use super::options::Options;
 use crate::catalog::Schema;
@@ -291,15 +290,14 @@ impl NearKeys {
         Self { kind, recipe, layout, sketches, made: Vec::new() }
     }
 
-    /// The distinct keys of a value of the searched column; empty if its text has no token.
+    /// The keys of a value of the searched column; empty if its text has no token.
     ///
     /// # Safety
     /// `value` is of the column's type, and not NULL.
     pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
-        let bands = self.layout.bands;
         if self.kind == Kind::Texts {
             // SAFETY: `value` is a text, as the column is, and not NULL.
-            return distinct(unsafe { with_text(value, |text| self.of_text(text, bands)) });
+            return unsafe { with_text(value, |text| self.of_text(text, self.layout.bands)) };
         }
         let read = |near: NearText<'_>| {
             let Recipe { similarity, config, .. } = &self.recipe;
@@ -314,10 +312,10 @@ impl NearKeys {
                     "Similarity and config must be the same for all rows.",
                 )
             }
-            self.of_text(&near.text, bands)
+            self.of_text(&near.text, self.layout.bands)
         };
         // SAFETY: `value` is a near_text, as the column is, and not NULL.
-        distinct(unsafe { NearText::with(value, read) })
+        unsafe { NearText::with(value, read) }
     }
 
     fn of_text<F: Key>(&mut self, text: &str, bands: usize) -> Vec<F> {
