@@ -7,10 +7,12 @@ use std::sync::atomic::Ordering;
 use pgrx::pg_sys;
 use simhash_core::base::memory::NoMemory;
 use simhash_core::search::{Plan, TreeKey};
-use simhash_core::whole::join::{Chunk, Rows, Source, Start, has_ranges, starts_of_ranges};
+use simhash_core::whole::join::{
+    Chunk, Message, Rows, Source, Start, has_ranges, starts_of_ranges,
+};
 
 use super::range::{Range, bytes_of_row};
-use super::shared::{Content, Message, QUEUES, Shared};
+use super::shared::{Content, QUEUES, Shared};
 use crate::bulk::leaves::Leaves;
 use crate::bulk::progress;
 use crate::bulk::target::{self, Target};

@@ -2,9 +2,10 @@
 
 use pgrx::pg_sys;
 use simhash_core::search::TreeKey;
+use simhash_core::whole::join::Message;
 
 use super::range::Range;
-use super::shared::{Message, QUEUES, Shared};
+use super::shared::{QUEUES, Shared};
 use crate::am::opened::Opened;
 use crate::bulk::leaves::Leaves;
 use crate::bulk::session::open_all;

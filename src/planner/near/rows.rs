@@ -2,10 +2,11 @@
 //!
 //! The planner's `README.md` (Estimates of texts) has the method. An index of texts gives the rows
 //! that share keys with texts of the column's statistics ([`sample`]), and the mean number of rows
-//! that share a key with a row (`expected_run`). [`SHARES`] has the share of the latter that is
+//! that share a key with a row (`expected_run`). [`near_share`] has the share of the latter that is
 //! near.
 
 use pgrx::pg_sys;
+use simhash_core::sets::near_share::near_share;
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::objects::NearObjects;
@@ -30,21 +31,6 @@ const UNKNOWN: f64 = 0.01;
 const USUAL_ROWS: f64 = 2.0;
 /// The greatest estimate of the share of rows that have near rows, so that an antijoin keeps some.
 const MOST: f64 = 0.9;
-
-/// For each least similarity, and for keys of three components and of two: the number of near rows
-/// for each other row that shares a key with a row. Geometric means over seven sets of real texts,
-/// rounded. Measured in November 2026: descriptions of packages, licences, program code, verses,
-/// questions, titles, in English and Chinese, 2,700 to 100,000 of each. The extremes are off by a
-/// factor of five.
-const SHARES: [(f64, [f64; 2]); 7] = [
-    (0.3, [2.0, 0.6]),
-    (0.4, [1.6, 0.27]),
-    (0.5, [1.2, 0.14]),
-    (0.6, [0.8, 0.08]),
-    (0.7, [0.55, 0.05]),
-    (0.8, [0.35, 0.035]),
-    (0.9, [0.2, 0.02]),
-];
 
 /// The cost of a call of `near_duplicate`, and what each byte of a text adds, in units of
 /// cpu_operator_cost. They are measured against look-ups in an index: a sequential scan of 80,000
@@ -175,7 +161,7 @@ pub fn others_in(
     let meta = storage::meta(index);
     (meta.is_of_postings() && !meta.is_of_passages()).then(|| {
         let run = with_key_type!(meta.family(), K => storage::open::<K>(index).expected_run());
-        let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
+        let mean = (run - 1.0) * near_share(similarity, meta.rows);
         let expected = Others { mean, any: mean.min(MOST) };
         let schema = Schema::of_function(near.calls.function);
         let found = sample::found(index, statistics, schema);
@@ -316,20 +302,6 @@ fn similarity(root: Root, similarity: Expr) -> Option<f64> {
     root.estimated(similarity).constant().map(Constant::double)
 }
 
-/// The entry of [`SHARES`] for a similarity, interpolated linearly.
-fn share(similarity: f64, rows: usize) -> f64 {
-    let (first, last) = (SHARES[0], SHARES[SHARES.len() - 1]);
-    let pair = SHARES.windows(2).find(|pair| (pair[0].0..pair[1].0).contains(&similarity));
-    match pair {
-        Some(&[(from, a), (to, b)]) => {
-            let way = (similarity - from) / (to - from);
-            a[rows] + (b[rows] - a[rows]) * way
-        }
-        _ if similarity < first.0 => first.1[rows],
-        _ => last.1[rows],
-    }
-}
-
 /// The cost of executing a call or an operator clause once, by the width of its columns.
 pub fn work(root: Root, node: Expr) -> Option<f64> {
     let arguments = node.arguments()?;
@@ -354,19 +326,4 @@ fn column_width(root: Root, expression: Expr) -> Option<f64> {
     // SAFETY: a catalogue look-up in a transaction.
     let width = unsafe { pg_sys::get_attavgwidth(table, var.varattno) };
     (width > 0).then(|| f64::from(width))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_fall_with_the_similarity() {
-        for rows in 0..2 {
-            let all: Vec<f64> =
-                (25..=100).map(|percent| share(f64::from(percent) / 100.0, rows)).collect();
-            assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{all:?}");
-        }
-        assert!((share(0.75, 0) - 0.45).abs() < 1e-9);
-    }
 }

@@ -6,6 +6,7 @@
 //! sets that are not similar. [`numbers`] extracts the numbers of texts, which a configuration may
 //! require to agree.
 
+pub mod near_share;
 pub mod numbers;
 pub mod outline;
 pub mod shingles;

@@ -25,6 +25,7 @@ mod cover;
 mod filter;
 mod meet;
 mod members;
+mod message;
 mod neighbours;
 mod plan;
 mod row_pairs;
@@ -35,6 +36,7 @@ pub use chunk::{Chunk, Mark, Node, Tries, bytes_per_row, bytes_per_row_of_tries}
 pub use components::{Components, Edge, Log, components};
 pub use cover::{Asked, Beside, Nearest, bytes_per_row_of_cover, cover, nearest_of};
 pub use members::Members;
+pub use message::Message;
 pub use neighbours::{has_ranges, mark_neighbours, starts_of_ranges};
 pub use plan::{Part, plan_join};
 pub use row_pairs::{RowPairs, bytes_per_row_of_pairs};
