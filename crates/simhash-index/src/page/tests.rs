@@ -616,7 +616,7 @@ fn an_addition_has_only_rows_of_its_leaf() {
     PageMut::format(&mut bytes, &shape, &place);
     let page = checked::<Posting>(&bytes, &shape);
     let is_refused = |rows: &[Row<Posting>]| {
-        std::panic::catch_unwind(|| drop(Addition::of_rows(&page, rows))).is_err()
+        std::panic::catch_unwind(|| Addition::of_rows(&page, rows)).is_err()
     };
     let row = |of: u64| Row { entry: key(of), payload: () };
     let most = Addition::most_rows(&page);
