@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs `make test` of the commit that is checked out on every supported version of PostgreSQL, each
-# from its own system's packages, as an unprivileged user: all suites on 15, and on the others those
-# that depend on PostgreSQL. Prints one line for each version, and writes the table in
-# docs/versions.md. VERSIONS="14 17" limits the versions. Versions that passed on a commit are not
-# run again on it. Versions after 15 also test the upgrade from 15, if that has passed.
+# Runs the suites of `make test` that depend on PostgreSQL, for the commit that is checked out, on
+# every supported version, each from its own system's packages, as an unprivileged user. Then runs
+# those of the core, which need no PostgreSQL, once. Prints one line for each version, and writes the
+# table in docs/versions.md. VERSIONS="14 17 core" limits the versions. What passed on a commit is
+# not run again on it. Versions after 15 also test the upgrade from 15, if that has passed.
 . "$(dirname "$0")/lib.sh"
 . scripts/systems.sh
 [ -z "$(git status --porcelain -- . ':!docs/versions.md')" ] ||
@@ -11,7 +11,7 @@
 commit=$(git rev-parse HEAD)
 use_systems
 page=docs/versions.md
-suites='build least regress isolation clients tap'
+suites='build least regress isolation clients tap' core_suites='core golden simulation'
 passed=$top/target/matrix/$commit
 mkdir -p "$passed"
 
@@ -57,26 +57,27 @@ old_server() {
 
 # run_tests VERSION RELEASE: runs the tests there. Prints their totals, or nothing on failure.
 run_tests() {
-  local log=$top/target/logs/matrix-$1.log old='' run=(make test)
-  if [ "$1" -ne 15 ]; then
-    run=(bash -c "scripts/setup.sh test && scripts/test.sh $suites")
-  fi
-  if [ "$1" -gt 15 ] && [ -f "$passed/15" ]; then
+  local log=$top/target/logs/matrix-$1.log server=$1 old='' named=$suites
+  if [ "$1" = core ]; then
+    server=$(version_in "$2") named=$core_suites
+  elif [ "$1" -gt 15 ] && [ -f "$passed/15" ]; then
     old_server "$2"
     old=/home/builder/old15/usr/lib/postgresql/15
   fi
   in_checkout "$2" env CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=0 SIMHASH_OLD_SERVER="$old" \
-    PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
-    "${run[@]}" >"$log" 2>&1 || return 0
+    PG_CONFIG="/usr/lib/postgresql/$server/bin/pg_config" \
+    bash -c "scripts/setup.sh test && scripts/test.sh $named" >"$log" 2>&1 || return 0
   { grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true; } | tail -n 1
 }
 
-# write_row VERSION LINE: writes the version's row of the table, in place of the previous one.
+# write_row VERSION SYSTEM LINE: writes the version's row of the table, in place of the previous one.
 write_row() {
-  local server
-  server=$(in_system "$(release_of "$1")" "/usr/lib/postgresql/$1/bin/postgres" --version |
-    sed -E 's/^[^0-9]*([0-9.]+).*/\1/')
-  python3 - "$page" "$1" "| $1 | $server | $(name_of "$1") | $2 | ${commit:0:12} | \
+  local server=''
+  if [ "$1" != core ]; then
+    server=$(in_system "$(release_of "$1")" "/usr/lib/postgresql/$1/bin/postgres" --version |
+      sed -E 's/^[^0-9]*([0-9.a-z]+).*/\1/')
+  fi
+  python3 - "$page" "$1" "| $1 | $server | $2 | $3 | ${commit:0:12} | \
 $(date -u +%Y-%m-%d) |" <<'PYTHON'
 import sys
 
@@ -92,12 +93,16 @@ PYTHON
 
 mkdir -p target/logs
 failed=0
-for version in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
-  release=$(release_of "$version")
+for version in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems") core}; do
+  case $version in
+    core) on=15 subject='The core' ;;
+    *) on=$version subject="PostgreSQL $version" ;;
+  esac
+  release=$(release_of "$on")
   [ -n "$release" ] || die "no system is known that has PostgreSQL $version"
   started=$SECONDS
   if [ ! -f "$passed/$version" ]; then
-    prepare "$version" "$release"
+    prepare "$on" "$release"
     line=$(run_tests "$version" "$release")
     case $line in
       *', 0 failed'*) say "$line" >"$passed/$version" ;;
@@ -108,8 +113,8 @@ for version in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
     esac
   fi
   line=$(cat "$passed/$version" 2>/dev/null || say "failed: target/logs/matrix-$version.log")
-  printf 'PostgreSQL %s on %s: %s  (%d s)\n' "$version" "$(name_of "$version")" "$line" \
-    $((SECONDS - started))
-  if [ -f "$passed/$version" ]; then write_row "$version" "$line"; fi
+  system=$(name_of "$on")
+  printf '%s on %s: %s  (%d s)\n' "$subject" "$system" "$line" $((SECONDS - started))
+  if [ -f "$passed/$version" ]; then write_row "$version" "$system" "$line"; fi
 done
 exit $failed
