@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the suites of `make test` that depend on PostgreSQL, for the commit that is checked out, on
 # every supported version, each from its own system's packages, as an unprivileged user. Then runs
-# those of the core, which need no PostgreSQL, once. Prints one line for each version, and writes the
-# table in docs/versions.md. VERSIONS="14 17 core" limits the versions. What passed on a commit is
-# not run again on it. Versions after 15 also test the upgrade from 15, if that has passed.
+# the core's, which need no PostgreSQL, once. Prints one line for each version, and writes the table
+# in docs/versions.md. VERSIONS="14 17 core" limits the versions. What passed on a commit is not run
+# again on it. Versions after 15 also test the upgrade from 15, if that has passed.
 . "$(dirname "$0")/lib.sh"
 . scripts/systems.sh
 [ -z "$(git status --porcelain -- . ':!docs/versions.md')" ] ||
@@ -70,7 +70,7 @@ run_tests() {
   { grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true; } | tail -n 1
 }
 
-# write_row VERSION SYSTEM LINE: writes the version's row of the table, in place of the previous one.
+# write_row VERSION SYSTEM LINE: writes the version's row of the table, in place of the old one.
 write_row() {
   local server=''
   if [ "$1" != core ]; then
