@@ -40,8 +40,8 @@ edit() {
   cp -R "$sources/." "$copy/$sources"
   stage "$copy" >"$copy/.tree"
   for patch in "$top/$faults"/*.patch; do
-    name=${patch##*/}
-    put "$patch" "$sources/${name%.patch}"
+    name=$(sed -n 's|^--- a/||p' "$patch" | head -n 1)
+    put "$patch" "$name"
   done
   say "the index with its faults is in target/mutants/$sources"
 }

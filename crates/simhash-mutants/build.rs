@@ -6,6 +6,8 @@ use std::{fs, io};
 
 const SOURCES: &str = "../simhash-index/src";
 const FAULTS: &str = "faults";
+/// How a patch names a source, before the source's path.
+const NAMED: &str = "a/crates/simhash-index/src/";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={SOURCES}");
@@ -18,15 +20,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all_apply = true;
     let patches: io::Result<Vec<_>> = fs::read_dir(FAULTS)?.collect();
     for patch in patches?.iter().map(fs::DirEntry::path) {
-        let file = patch.file_stem().unwrap_or_default();
-        if let Err(error) = apply(&patch, &copy.join(file)) {
+        if let Err(error) = apply(&patch, &copy) {
             println!(
-                "cargo::error=crates/simhash-mutants/{} does not apply to \
-                 crates/simhash-index/src/{}: {error}. Run scripts/mutants.sh edit, mend the copy \
-                 that it names, and run scripts/mutants.sh save. docs/design/maintaining.md has \
-                 more, under \"Faults made on purpose\".",
-                patch.display(),
-                file.display()
+                "cargo::error=crates/simhash-mutants/{} does not apply: {error}. Run \
+                 scripts/mutants.sh edit, mend the copy that it names, and run scripts/mutants.sh \
+                 save. docs/design/maintaining.md has more, under \"Faults made on purpose\".",
+                patch.display()
             );
             all_apply = false;
         }
@@ -53,9 +52,14 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn apply(patch: &Path, file: &Path) -> Result<(), Box<dyn Error>> {
-    let (patch, source) = (fs::read_to_string(patch)?, fs::read_to_string(file)?);
-    fs::write(file, diffy::apply(&source, &diffy::Patch::from_str(&patch)?)?)?;
+/// Applies a patch to the file below `copy` that its head names.
+fn apply(patch: &Path, copy: &Path) -> Result<(), Box<dyn Error>> {
+    let patch = fs::read_to_string(patch)?;
+    let patch = diffy::Patch::from_str(&patch)?;
+    let named = patch.original().and_then(|name| name.strip_prefix(NAMED));
+    let file = copy.join(named.ok_or("it names no source of the index")?);
+    let source = fs::read_to_string(&file)?;
+    fs::write(file, diffy::apply(&source, &patch)?)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::damage::Damage;
-use simhash_index::page::Addition;
+use simhash_index::page::write::Addition;
 use simhash_index::store::{Dead, Extent, Fetch, Lock, Store};
 
 use super::buffer::{self, Exclusive, Pinned, Shared};

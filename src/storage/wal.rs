@@ -13,7 +13,7 @@
 
 use pgrx::pg_sys;
 
-use simhash_index::page::Addition;
+use simhash_index::page::write::Addition;
 use simhash_index::store::MAX_PAGES;
 
 use super::buffer::Exclusive;

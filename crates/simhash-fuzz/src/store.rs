@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use simhash_index::damage::Damage;
-use simhash_index::page::Addition;
+use simhash_index::page::write::Addition;
 use simhash_index::store::{Extent, Fetch, Lock, Store};
 
 /// The bytes of a page: few, so that trees are high.

@@ -13,7 +13,8 @@ use crate::form::{Common, Form};
 use crate::index::root;
 use crate::key::{Shape, TreeKey};
 use crate::meta::Meta;
-use crate::page::{Bounds, Downlink, Entry, PageMut, Place, Row};
+use crate::page::write::{Downlink, PageMut, Place};
+use crate::page::{Bounds, Entry, Row};
 use crate::store::Store;
 
 /// Writes the meta page and the empty roots: an index without rows.

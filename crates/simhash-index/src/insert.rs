@@ -16,7 +16,8 @@ use simhash_core::Fingerprint;
 use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::page::{Addition, Entry, Row};
+use crate::page::write::Addition;
+use crate::page::{Entry, Row};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Missed, Parent, Place};
 

@@ -9,7 +9,8 @@
 use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::page::{Downlink, Entry, Page};
+use crate::page::write::Downlink;
+use crate::page::{Entry, Page};
 use crate::split::downlinks;
 use crate::store::{Extent, Lock, Store};
 

@@ -13,9 +13,8 @@ use crate::damage::Damage;
 use crate::form::{Common, Form};
 use crate::index::{Index, root};
 use crate::key::{Shape, TreeKey};
-use crate::page::{
-    Bounds, Downlink, Entry, MAX_LEVEL, Page, PageMut, Place, Row, may_be_waited_for,
-};
+use crate::page::write::{Downlink, PageMut, Place};
+use crate::page::{Bounds, Entry, MAX_LEVEL, Page, Row, may_be_waited_for};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
 

@@ -18,7 +18,7 @@
 use std::cell::Cell;
 
 use crate::damage::Damage;
-use crate::page::Addition;
+use crate::page::write::Addition;
 
 /// The most pages that one change may have.
 pub const MAX_PAGES: usize = 4;

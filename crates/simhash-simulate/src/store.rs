@@ -8,7 +8,8 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use simhash_index::damage::Damage;
 use simhash_index::mutant::{self, Mutant};
-use simhash_index::page::{Addition, Page, is_new};
+use simhash_index::page::write::Addition;
+use simhash_index::page::{Page, is_new};
 use simhash_index::store::{Dead, Extent, Fetch, Lock, MAX_PAGES, Store};
 use simhash_index::{Shape, TreeKey};
 

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use simhash_index::key::Bytes;
-use simhash_index::page::Downlink;
+use simhash_index::page::write::Downlink;
 use simhash_index::{Row, Shape, TreeKey};
 
 use super::files::{FileSet, TempFile};

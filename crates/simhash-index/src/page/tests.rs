@@ -2,6 +2,7 @@ use simhash_core::Fingerprint;
 use simhash_core::base::bits::{B256, B1024};
 use simhash_core::base::random::SplitMix64;
 
+use super::write::*;
 use super::*;
 use crate::form::{Common, MOST_CUT, Tids};
 use crate::key::{Posting, Scoped};
