@@ -14,6 +14,9 @@ die() {
   exit 1
 }
 
+# example_of: the diff of a worked example, of its page on standard input.
+example_of() { awk '/^```/ { inside = /^```diff$/; next } inside'; }
+
 # version_ge A B: is version A at least B?
 version_ge() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 

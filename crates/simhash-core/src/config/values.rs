@@ -17,6 +17,7 @@ macro_rules! choice {
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+ }
 
         impl $name {
