@@ -12,7 +12,7 @@ help:
 	@echo 'make            compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
 	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
 	@echo 'make demo       near-duplicates in real texts, in a server of its own'
-	@echo 'make test       every test, from nothing in about half an hour on two cores'
+	@echo 'make test       every test, from nothing in about 50 minutes on two cores'
 	@echo 'make lint       formatting, clippy, licences, links, figures of pages'
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md; hours (BIG=1: also 50'
 	@echo '                million rows)'

@@ -188,6 +188,11 @@ fn is_attached(c: char) -> bool {
     format!("!{c}").split_word_bounds().count() == 1
 }
 
+/// Whether it is one of Emoji_Modifier. They are no marks, but extend the character before them.
+fn is_skin_tone(c: char) -> bool {
+    ('\u{1F3FB}'..='\u{1F3FF}').contains(&c)
+}
+
 /// Whether a character joins letters and digits by UAX #29, as the underscore does.
 fn is_connector(c: &str) -> bool {
     format!("a{c}1").split_word_bounds().count() == 1
@@ -229,7 +234,9 @@ fn drop_punctuation(stretch: &str) -> String {
                 }
                 if is_point && is_digit(base) && is_digit(c) {
                     out.push_str(&dropped);
-                } else if (parted || parts || composes(c)) && !has_no_space(base, c) {
+                } else if (parted || parts || composes(c) || is_skin_tone(c))
+                    && !has_no_space(base, c)
+                {
                     out.push(' ');
                 }
             }
