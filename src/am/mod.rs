@@ -2,11 +2,13 @@
 //! and how any number of backends read and write them, are in the crate `simhash-index`.
 //!
 //! Where things are: [`handler`] (what the access method can do), [`options`], [`kind`] and
-//! [`keys`] (columns, and how their values become keys), [`columns`] and [`scope`] (columns
+//! [`keys`] (columns, and how their values become keys), [`texts`], [`passages`] and [`text_keys`]
+//! (keys of texts), [`asked`] (what a search of texts asks for), [`columns`] and [`scope`] (columns
 //! compared by equality, and included columns), [`insert`], [`build`], [`scan`], [`vacuum`],
 //! [`cost`], [`path`] and [`expression`] (what the planner knows), [`validate`]. For SQL functions
 //! that are given an index: [`opened`], [`rights`] (privileges), [`elsewhere`] (tables whose rows
-//! are elsewhere), [`info`], [`check`] and [`recipe`].
+//! are elsewhere), [`info`], [`check`] and [`recipe`]. `crates/simhash-index/README.md` is the
+//! chapter.
 
 pub mod asked;
 mod build;

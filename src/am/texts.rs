@@ -35,7 +35,7 @@ use crate::types::near_text::NearText;
 use crate::types::text::with_text;
 
 /// The default of the storage parameter `similarity`.
-pub const DEFAULT_SIMILARITY: f64 = 0.5;
+pub const LEAST_BY_DEFAULT: f64 = 0.5;
 
 /// How the texts of an index become keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Recipe {
             Self::of_expression(rel)
         } else {
             let (similarity, config) = Options::of_texts(rel);
-            let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+            let similarity = similarity.unwrap_or(LEAST_BY_DEFAULT);
             let config = config.as_deref().unwrap_or("{}").into();
             Self { similarity, config, words: String::new(), values: VALUES.into() }
         };

@@ -10,7 +10,6 @@ use super::target::Target;
 ///
 /// They are released after the last row, or by the executor when it stops early. After an ERROR,
 /// their resource owner releases them.
-#[derive(Clone, Copy)]
 pub struct Held(*mut Holding);
 
 /// Allocated in the query's memory context.

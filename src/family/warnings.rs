@@ -7,7 +7,7 @@ use super::column::{Column, Named};
 use super::serving::{Similar, is_indexable};
 use super::tables::Family;
 use crate::am::passages::DEFAULT_WORDS;
-use crate::am::texts::DEFAULT_SIMILARITY;
+use crate::am::texts::LEAST_BY_DEFAULT;
 use crate::catalog::names::{qualified_name, quoted, table_name};
 use crate::error::warn;
 
@@ -78,7 +78,7 @@ fn parameters(similar: &Similar) -> String {
     if let Some(words) = similar.words.filter(|&words| words != DEFAULT_WORDS) {
         given.push(format!("words = {words}"));
     }
-    if similar.words.is_none() && similar.similarity < DEFAULT_SIMILARITY {
+    if similar.words.is_none() && similar.similarity < LEAST_BY_DEFAULT {
         given.push(format!("similarity = {}", similar.similarity));
     }
     if &*similar.config != "{}" {

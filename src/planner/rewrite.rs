@@ -57,7 +57,7 @@ unsafe extern "C-unwind" fn relation_hook(
     }
 }
 
-/// From PostgreSQL 19 on, the hook is also called for relations that are no tables.
+/// From PostgreSQL 19 on, the hook is also called for relations that are not tables.
 #[cfg(feature = "pg19")]
 #[pg_guard]
 unsafe extern "C-unwind" fn relation_hook(

@@ -86,7 +86,7 @@ enum Source<K: TreeKey> {
     Range(Ranges<K>),
     Nearest(Box<Nearest<K>>),
     Texts(TextSearch<K>),
-    /// The rows without a fingerprint.
+    /// The rows without a fingerprint. In an index of texts all rows, of which some are unwanted.
     Nulls(Nulls<K>),
     Done,
 }

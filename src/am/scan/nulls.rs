@@ -1,4 +1,5 @@
-//! Walks the rows without a fingerprint, in the scopes of a scan.
+//! Walks the rows without a fingerprint, in the scopes of a scan. In an index of texts that is the
+//! table of all rows.
 
 use simhash_core::Fingerprint;
 use simhash_index::walk::LeafWalk;

@@ -17,7 +17,6 @@ macro_rules! choice {
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[non_exhaustive]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+ }
 
         impl $name {

@@ -35,7 +35,7 @@ use crate::features::weight::MODEL_UNIT;
 /// Similarities are from this to 1.
 pub const LEAST_SIMILARITY: f64 = 0.3;
 
-/// The default similarity.
+/// The default of `near_duplicate` and of whole tables. The index serves more by default.
 pub const DEFAULT_SIMILARITY: f64 = 0.7;
 
 /// The number of bits of a key. It is in the most significant bits of a `u64`, and the others are
