@@ -1,3 +1,5 @@
+//! Pages are read as they were written, and what does not belong on one is refused.
+
 use simhash_core::Fingerprint;
 use simhash_core::base::bits::{B256, B1024};
 use simhash_core::base::random::SplitMix64;
