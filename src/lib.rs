@@ -28,6 +28,7 @@ mod family;
 mod functions;
 mod groups;
 mod guc;
+mod library;
 mod memory;
 mod models;
 mod planner;

@@ -9,7 +9,7 @@ use simhash_core::whole::join::{GroupPair, Walk, parcels};
 
 use super::message;
 use super::shared::{QUEUES, Shared};
-use crate::call::parallel::show_query;
+use crate::call::parallel::{check_build, show_query};
 use crate::compat::{self, Sent};
 use crate::memory;
 use crate::storage::{check_for_interrupts, with_fingerprint_type};
@@ -28,6 +28,8 @@ pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
+    // SAFETY: PostgreSQL passes the leader's memory.
+    unsafe { check_build(toc) };
     // SAFETY: the leader filled the memory before it launched workers, to which this one stays
     // attached until its end.
     let shared = unsafe { Shared::new(toc) };

@@ -6,6 +6,10 @@ use std::ffi::{CStr, c_char, c_long};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error::raise;
+use crate::library;
+
+/// The key of the chunk with the leader's build.
+const BUILD: u64 = 0x5349_4d48_0000_0301;
 
 /// Enters parallel mode, and makes a context for workers that run a function of this library.
 pub fn begin(function: &CStr, workers: usize) -> *mut pg_sys::ParallelContext {
@@ -18,8 +22,8 @@ pub fn begin(function: &CStr, workers: usize) -> *mut pg_sys::ParallelContext {
 }
 
 /// Creates a context's shared memory with chunks of these keys and sizes, and returns its table of
-/// contents. The chunks must be filled before workers are launched. `None`, with the context ended,
-/// if no segment is available.
+/// contents. The chunks must be filled before workers are launched. A further one is filled here,
+/// for [`check_build`]. `None`, with the context ended, if no segment is available.
 ///
 /// # Safety
 /// The context is from [`begin`], and its shared memory is not created yet.
@@ -27,9 +31,11 @@ pub unsafe fn share(
     context: *mut pg_sys::ParallelContext,
     chunks: &[(u64, usize)],
 ) -> Option<*mut pg_sys::shm_toc> {
+    let build = (BUILD, size_of::<u64>());
+    let chunks = || chunks.iter().copied().chain([build]);
     // SAFETY: the context exists.
     let estimator = unsafe { &mut (*context).estimator };
-    for &(_, bytes) in chunks {
+    for (_, bytes) in chunks() {
         let aligned = bytes.next_multiple_of(pg_sys::ALIGNOF_BUFFER as usize);
         // SAFETY: adds two numbers; an ERROR is raised if the sum is too large.
         let sum = unsafe { pg_sys::add_size(estimator.space_for_chunks, aligned) };
@@ -46,11 +52,30 @@ pub unsafe fn share(
         unsafe { disband(context) };
         return None;
     }
-    for &(key, bytes) in chunks {
+    for (key, bytes) in chunks() {
         // SAFETY: the segment exists, and the estimate contains every chunk.
         unsafe { pg_sys::shm_toc_insert(toc, key, pg_sys::shm_toc_allocate(toc, bytes)) };
     }
+    // SAFETY: the chunk exists and has this size.
+    unsafe { find::<u64>(toc, BUILD).write(library::build()) };
     Some(toc)
+}
+
+/// Raises an ERROR in a worker whose library is another build than its leader's. A worker calls it
+/// before it reads any other chunk.
+///
+/// # Safety
+/// PostgreSQL passes `toc` to a worker whose leader called [`share`].
+pub unsafe fn check_build(toc: *mut pg_sys::shm_toc) {
+    // SAFETY: the leader filled the chunk.
+    if unsafe { *find::<u64>(toc, BUILD) } != library::build() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "pg_simhash was installed anew since this session loaded it".into(),
+            "Connect again: a parallel worker has loaded the new library, which shares no memory \
+             with the old one.",
+        )
+    }
 }
 
 /// Launches the workers of a context, and returns how many there are.

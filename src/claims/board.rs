@@ -1,7 +1,8 @@
 //! The board: the claims of all sessions, in shared memory under one lightweight lock.
 //!
-//! From PostgreSQL 17 on there always is a board. Before, the whole server has one if the library
-//! is in shared_preload_libraries, and otherwise none.
+//! From PostgreSQL 17 on the first session that needs the board makes it. Sessions with another
+//! build of the library have none, until the server is restarted. Before 17, the whole server has
+//! one if the library is in shared_preload_libraries, and otherwise none.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -11,6 +12,7 @@ use pgrx::{pg_guard, pg_sys};
 use simhash_core::sets::outline::Outline;
 use simhash_core::sets::sketch::{Law, MOST_BANDS};
 
+use crate::library;
 use crate::types::Code;
 
 /// The properties by which a row being inserted is compared, for one topmost parent of its table.
@@ -120,6 +122,9 @@ impl Claim {
 /// The start of the shared memory. The claims follow it.
 #[repr(C, align(16))]
 struct Header {
+    /// [`library::build`] of the library that made the board. It is first in every version; what
+    /// follows is not the same in other builds.
+    build: u64,
     /// The last ticket drawn. A ticket is never drawn twice.
     ticket: AtomicU64,
     /// The number of claims that fit, and the number of claims present.
@@ -133,8 +138,14 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
 const NAME: &CStr = c"pg_simhash";
 
+/// The bytes for a claim, and for the header. Every version has the same: PostgreSQL raises an ERROR
+/// if sessions name different sizes of the segment.
+const PLACE: usize = 2048;
+const _: () = assert!(size_of::<Claim>() <= PLACE && size_of::<Header>() <= PLACE);
+
 /// Room for four claims per session, because nested statements and several triggers claim rows at
-/// the same time. All processes of the server have the same values of these settings.
+/// the same time. All processes of the server have the same values of these settings, and every
+/// version makes this of them.
 fn room() -> usize {
     // SAFETY: reads settings, which are set before libraries are loaded.
     let sessions = unsafe { pg_sys::MaxConnections + pg_sys::max_worker_processes };
@@ -142,7 +153,7 @@ fn room() -> usize {
 }
 
 fn bytes() -> usize {
-    size_of::<Header>() + room() * size_of::<Claim>()
+    (1 + room()) * PLACE
 }
 
 /// Initialises an empty board.
@@ -153,7 +164,8 @@ unsafe fn begin(header: *mut Header, tranche: i32) {
     let lock = pg_sys::LWLock::default();
     // SAFETY: the memory is large enough, and only this process uses it.
     unsafe {
-        header.write(Header { ticket: AtomicU64::new(0), room: room(), count: 0, lock });
+        let ticket = AtomicU64::new(0);
+        header.write(Header { build: library::build(), ticket, room: room(), count: 0, lock });
         pg_sys::LWLockInitialize(&raw mut (*header).lock, tranche);
     }
 }
@@ -235,9 +247,13 @@ mod memory {
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
 mod memory {
     use std::ffi::c_void;
+    use std::sync::OnceLock;
 
     use super::*;
     use crate::compat;
+
+    /// Whether this build made the segment, once this session has looked it up.
+    static IS_OURS: OnceLock<bool> = OnceLock::new();
 
     pub fn install() {}
 
@@ -256,17 +272,26 @@ mod memory {
     }
 
     pub fn is_there() -> bool {
-        if HEADER.load(Ordering::Relaxed).is_null() {
+        *IS_OURS.get_or_init(|| {
             // SAFETY: a transaction is in progress. The segment stays mapped until the process
-            // exits.
+            // exits, and starts with the number of the build.
             unsafe {
                 let segment = compat::named_segment(NAME, bytes(), begins);
-                let header = segment.cast::<Header>();
-                compat::name_tranche((*header).lock.tranche, NAME);
-                HEADER.store(header, Ordering::Relaxed);
+                let is_ours = *segment.cast::<u64>() == library::build();
+                if is_ours {
+                    let header = segment.cast::<Header>();
+                    compat::name_tranche((*header).lock.tranche, NAME);
+                    HEADER.store(header, Ordering::Relaxed);
+                } else {
+                    pgrx::log!(
+                        "pg_simhash was installed anew since the server started: writers of \
+                         tables with the trigger simhash_dedup wait for each other until the \
+                         server is restarted"
+                    );
+                }
+                is_ours
             }
-        }
-        true
+        })
     }
 }
 

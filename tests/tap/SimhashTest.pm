@@ -59,7 +59,8 @@ sub roll { seed(); return int(rand(shift)) }
 sub new_node
 {
 	my ($name, $settings, %init) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my @of_server = $init{install_path} ? (install_path => delete $init{install_path}) : ();
+	my $node = PostgreSQL::Test::Cluster->new($name, @of_server);
 	my @extra = ('--encoding=UTF8', '--locale=C', @{ delete $init{options} // [] });
 	$node->init(extra => \@extra, %init);
 	$node->append_conf('postgresql.conf', <<"CONF");

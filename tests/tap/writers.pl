@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use IPC::Open2;
+use Sessions;
 use SimhashTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -56,61 +56,10 @@ CREATE TRIGGER d BEFORE INSERT OR UPDATE ON scoped
   FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=tenant');
 SQL
 
-my %session;
-
-sub open_session
-{
-	my ($name) = @_;
-	my $connection = $node->connstr('postgres');
-	my $pid = open2(my $output, my $input, 'sh', '-c',
-		"exec psql -XAtq -d \"$connection\" -v VERBOSITY=sqlstate 2>&1");
-	$input->autoflush(1);
-	$session{$name} = { pid => $pid, input => $input, output => $output };
-	$session{$name}{backend} = answer($name, 'SELECT pg_backend_pid()');
-}
-
-sub begin
-{
-	my ($name, $statement) = @_;
-	print { $session{$name}{input} } "$statement;\n\\warn done\n";
-}
-
-# The error of a session's last statement, or ''.
-sub ended
-{
-	my ($name) = @_;
-	my $answer = '';
-	while (defined(my $line = readline $session{$name}{output}))
-	{
-		last if $line eq "done\n";
-		$answer .= $line;
-	}
-	chomp $answer;
-	return $answer =~ s/^psql:<stdin>:\d+: //gmr;
-}
-
-sub answer
-{
-	my ($name, $statement) = @_;
-	begin($name, $statement);
-	return ended($name);
-}
-
 sub insert
 {
 	my ($kind, $variant) = @_;
 	return "INSERT INTO t (kind, fp) VALUES ('$kind', of('$kind', $variant))";
-}
-
-# One test: the session that has begun a statement waits for a lock of that type.
-sub waits
-{
-	my ($name, $kind, $test) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok($node->poll_query_until('postgres', <<"SQL"), $test);
-SELECT count(*) = 1 FROM pg_locks WHERE pid = $session{$name}{backend} AND NOT granted
-  AND locktype = '$kind'
-SQL
 }
 
 # One test: the number of rows of a kind in a table, and no claim exists.
@@ -125,7 +74,7 @@ SELECT (SELECT count(*) FROM $table WHERE kind = '$kind'),
 SQL
 }
 
-open_session($_) for qw(A B);
+open_session($node, $_) for qw(A B);
 # Sessions that should not wait would run into this timeout.
 answer('B', "SET lock_timeout = '5s'");
 
@@ -213,7 +162,7 @@ sub claims_are
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	ok($node->poll_query_until('postgres', <<"SQL"), $test);
 SELECT EXISTS (SELECT FROM pg_stat_activity
-    WHERE wait_event = 'PgSleep' AND pid = $session{A}{backend})
+    WHERE wait_event = 'PgSleep' AND pid = @{[backend('A')]})
   AND $count = (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 29545)
 SQL
 }
@@ -286,7 +235,7 @@ answer('A', "INSERT INTO parts VALUES (12, 'holds', of('holds'), 5)");
 begin('B', "UPDATE parts SET id = 11, fp = of('moved') WHERE id = 1");
 waits('B', 'transactionid', 'a row that moves to another partition waits for a unique key');
 is(answer('A', "SET LOCAL lock_timeout = '200ms'"), '', '');
-open_session('C');
+open_session($node, 'C');
 begin('C', "INSERT INTO parts VALUES (2, 'moved', of('moved', 1), 6)");
 waits('C', 'advisory', 'a near one waits for its claim');
 answer('A', 'ROLLBACK');
@@ -403,11 +352,11 @@ is(answer('B', insert('cancelled', 1)), 'ERROR:  55P03', 'a wait can time out');
 answer('B', "SET lock_timeout = '5s'");
 begin('B', insert('cancelled', 1));
 waits('B', 'transactionid', 'a near one waits');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($session{A}{backend})");
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(@{[backend('A')]})");
 is(ended('B'), '', 'until the other session is terminated');
 there_are(1, 'cancelled', 'and is inserted');
 answer('A', 'SELECT 1');
-open_session('A');
+open_session($node, 'A');
 
 answer('A', 'BEGIN');
 answer('A', insert('prepared', 0));

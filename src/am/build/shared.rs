@@ -181,8 +181,10 @@ impl Chunks {
     /// # Safety
     /// PostgreSQL passes both to a worker whose leader called [`Chunks::create`].
     pub unsafe fn attach(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) -> Self {
-        // SAFETY: the leader filled the chunks before it launched workers.
+        // SAFETY: the leader filled the chunks before it launched workers, with the same build of
+        // the library.
         unsafe {
+            parallel::check_build(toc);
             let chunks = Self::find(toc);
             parallel::show_query(chunks.query);
             pg_sys::SharedFileSetAttach(&raw mut (*chunks.task).files, segment);

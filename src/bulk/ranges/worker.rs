@@ -10,7 +10,7 @@ use crate::am::opened::Opened;
 use crate::bulk::leaves::Leaves;
 use crate::bulk::session::open_all;
 use crate::bulk::target::Source;
-use crate::call::parallel::show_query;
+use crate::call::parallel::{check_build, show_query};
 use crate::compat::{self, Sent};
 use crate::memory;
 use crate::storage::{check_for_interrupts, family, with_key_type};
@@ -26,6 +26,8 @@ pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
+    // SAFETY: PostgreSQL passes the leader's memory.
+    unsafe { check_build(toc) };
     // SAFETY: the leader filled the memory before it launched workers, to which this one stays
     // attached until its end.
     let shared = unsafe { Shared::new(toc) };

@@ -14,7 +14,7 @@ use simhash_core::sets::shingles::ShingleSet;
 use super::parcel;
 use crate::call::interrupts;
 use crate::call::parallel::{
-    copy, current_query, disband, find, launch, lost, received, show_query, wait,
+    check_build, copy, current_query, disband, find, launch, lost, received, show_query, wait,
 };
 use crate::compat::{self, Sent};
 use crate::memory;
@@ -222,6 +222,8 @@ pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
     toc: *mut pg_sys::shm_toc,
 ) {
     memory::prepare();
+    // SAFETY: PostgreSQL passes the leader's memory.
+    unsafe { check_build(toc) };
     // SAFETY: the leader filled the memory before it launched workers, to which this one stays
     // attached until its end.
     unsafe { show_query(find(toc, chunk::QUERY)) };
