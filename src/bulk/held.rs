@@ -4,6 +4,7 @@
 use pgrx::{pg_guard, pg_sys};
 
 use super::target::Target;
+use crate::call::Call;
 
 /// References to relations, for a function that returns rows one by one. PostgreSQL refuses to
 /// truncate, rewrite or drop a relation that the session itself uses (55006).
@@ -24,13 +25,14 @@ impl Held {
     /// Keeps the tables and indexes in use until all rows of this call have been returned.
     ///
     /// # Safety
-    /// `fcinfo` is that of a function that returns a set, in its first call.
-    pub unsafe fn hold(targets: &[&Target], fcinfo: pg_sys::FunctionCallInfo) -> Self {
+    /// `call` is that of a function that returns a set, in its first call.
+    pub unsafe fn hold(targets: &[&Target], call: &Call<'_>) -> Self {
         let opened = Target::open_each(targets);
         let all: Vec<_> = opened.iter().flat_map(|opened| [opened.heap, opened.index]).collect();
         // SAFETY: the executor gives such a call a ReturnSetInfo with an expression context, which
         // outlives the call's rows.
-        let context = unsafe { (*(*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>()).econtext };
+        let context =
+            unsafe { (*(*call.as_ptr()).resultinfo.cast::<pg_sys::ReturnSetInfo>()).econtext };
         // SAFETY: the context is valid.
         let (memory, owner) =
             unsafe { ((*context).ecxt_per_query_memory, pg_sys::CurrentResourceOwner) };

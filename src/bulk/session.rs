@@ -446,7 +446,9 @@ pub(super) fn open_all<K: TreeKey>(opened: &[Opened]) -> Vec<Index<K>> {
     let index = |opened: &Opened| {
         let mut index = open::<K>(opened.rel());
         // SAFETY: a function called by a query has an active snapshot.
-        index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
+        let snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
+        // SAFETY: it stays active during the call.
+        index.store = unsafe { index.store.with_snapshot(snapshot) };
         index
     };
     opened.iter().map(index).collect()

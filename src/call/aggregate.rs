@@ -4,6 +4,7 @@
 
 use pgrx::{Internal, PgSqlErrorCode, pg_sys};
 
+use super::site::Call;
 use crate::error::raise;
 
 /// A type that is the state of exactly one aggregate.
@@ -20,10 +21,10 @@ pub unsafe trait AggregateState: Sized {
 
     /// The state, kept for as long as the aggregate lives. Its memory context frees it without
     /// dropping it.
-    fn kept<'a>(self, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Self {
+    fn kept<'a>(self, call: &Call<'_>) -> &'a mut Self {
         // What palloc aligns to (MAXALIGN).
         const { assert!(align_of::<Self>() <= 8) };
-        let context = aggregate_context(fcinfo);
+        let context = aggregate_context(call);
         // SAFETY: the context exists; palloc raises an ERROR if there is no memory.
         let state = unsafe { pg_sys::MemoryContextAlloc(context, size_of::<Self>()) }.cast();
         // SAFETY: the allocation has room for the state, and lives as long as the aggregate.
@@ -40,11 +41,11 @@ pub unsafe trait AggregateState: Sized {
 }
 
 /// The memory context that lives as long as the aggregate. Raises 42809 outside an aggregate.
-pub fn aggregate_context(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::MemoryContext {
+pub fn aggregate_context(call: &Call<'_>) -> pg_sys::MemoryContext {
     let mut context = std::ptr::null_mut();
     // SAFETY: PostgreSQL passes a valid call. AggCheckCallContext sets the context if it returns
     // nonzero.
-    if unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) } == 0 {
+    if unsafe { pg_sys::AggCheckCallContext(call.as_ptr(), &mut context) } == 0 {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             "function called outside of an aggregate".into(),

@@ -9,7 +9,7 @@ mod statement;
 
 pub use aggregate::{AggregateState, aggregate_context};
 pub use settings::with_settings;
-pub use site::{keep, keep_later};
+pub use site::Call;
 pub use statement::{StatementId, trigger_depth};
 
 use pgrx::{Internal, pg_sys};
@@ -19,21 +19,6 @@ use crate::memory;
 /// The pointer in an `internal` argument; null if the argument is NULL.
 pub fn pointer<T>(argument: Internal) -> *mut T {
     argument.unwrap().map_or(std::ptr::null_mut(), pg_sys::Datum::cast_mut_ptr)
-}
-
-/// The data of a trigger call; `None` if the function was not called as a trigger.
-///
-/// # Safety
-/// PostgreSQL passes the call, and its context outlives the result.
-pub unsafe fn trigger_data<'a>(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Option<&'a pg_sys::TriggerData> {
-    // SAFETY: `fcinfo` is valid, and a context with this node tag is a TriggerData.
-    unsafe {
-        let context = (*fcinfo).context.as_ref()?;
-        let is_one = context.type_ == pg_sys::NodeTag::T_TriggerData;
-        is_one.then(|| &*(*fcinfo).context.cast())
-    }
 }
 
 /// A check for interrupts for long computations: it raises PostgreSQL's ERROR if the query was

@@ -4,6 +4,8 @@ use std::ffi::c_void;
 
 use pgrx::pg_sys;
 
+use super::site::Call;
+
 /// The statement that writes a row, identified by the memory context in which the executor set it
 /// up.
 ///
@@ -18,11 +20,14 @@ use pgrx::pg_sys;
 pub struct StatementId(pg_sys::MemoryContext);
 
 impl StatementId {
-    /// # Safety
-    /// PostgreSQL passes the call of a trigger function.
-    pub unsafe fn of_trigger(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: a trigger call has an flinfo.
-        StatementId(unsafe { (*(*fcinfo).flinfo).fn_mcxt })
+    /// The statement that fired a trigger.
+    pub fn of_trigger(call: &Call<'_>) -> Self {
+        StatementId(call.function().expect("a trigger's function is described").fn_mcxt)
+    }
+
+    /// The memory context, which lives as long as the statement.
+    pub fn memory(self) -> pg_sys::MemoryContext {
+        self.0
     }
 
     /// # Safety

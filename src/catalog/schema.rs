@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 
 use super::cache::{self, valid};
+use crate::call::Call;
 
 /// The schema in which the extension's tables and types are looked up, whatever the search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +13,9 @@ pub struct Schema(pg_sys::Oid);
 
 impl Schema {
     /// The schema of the called function.
-    pub fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: PostgreSQL passes a valid call.
-        let called = unsafe { (*fcinfo).flinfo.as_ref() };
-        called.map_or(Schema(pg_sys::InvalidOid), |called| Self::of_function(called.fn_oid))
+    pub fn of_call(call: &Call<'_>) -> Self {
+        call.function()
+            .map_or(Schema(pg_sys::InvalidOid), |called| Self::of_function(called.fn_oid))
     }
 
     /// The schema of a function.

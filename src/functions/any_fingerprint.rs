@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
 
 use crate::am::recipe::fingerprint_like;
-use crate::call::keep;
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::{raise, raise_invalid_text, shown};
 use crate::types::any_fingerprint::AnyFp;
@@ -60,14 +60,10 @@ fn simhash_fingerprint_to_256(fp: AnyFp) -> Fp256 {
 /// As a filter it is called for every row, with the same arguments. So the call site keeps its
 /// result.
 #[pg_extern(sql = false, stable, strict, parallel_safe)]
-fn simhash_like(
-    index: pg_sys::Oid,
-    body: Text<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Option<AnyFp> {
+fn simhash_like(index: pg_sys::Oid, body: Text<'_>, mut call: Call<'_>) -> Option<AnyFp> {
     let serves = |(of, text): &(pg_sys::Oid, String)| *of == index && text == body.as_str();
-    *keep(fcinfo, serves, || {
-        let made = fingerprint_like(index, body.as_str(), Schema::of_call(fcinfo));
+    *call.keep(serves, |call| {
+        let made = fingerprint_like(index, body.as_str(), Schema::of_call(call));
         ((index, body.as_str().to_owned()), made)
     })
 }

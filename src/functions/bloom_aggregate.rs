@@ -6,7 +6,7 @@ use pgrx::datum::Internal;
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::methods::bloom::{Shape, ShapeError};
 
-use crate::call::{AggregateState, aggregate_context};
+use crate::call::{AggregateState, Call, aggregate_context};
 use crate::error::{raise, shown_number};
 use crate::types::Text;
 use crate::types::bloom::{BitsMut, BloomFilter};
@@ -58,8 +58,8 @@ unsafe impl AggregateState for State {}
 
 impl State {
     /// An empty state, allocated for as long as the aggregate lives.
-    fn new<'a>(shape: Shape, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
-        let context = aggregate_context(fcinfo);
+    fn new<'a>(shape: Shape, call: &Call<'_>) -> &'a mut State {
+        let context = aggregate_context(call);
         // SAFETY: the context exists; palloc raises an ERROR if there is no memory.
         let bits: *mut u8 = unsafe { pg_sys::MemoryContextAlloc(context, shape.bytes()) }.cast();
         for start in (0..shape.bytes()).step_by(STRETCH) {
@@ -67,7 +67,7 @@ impl State {
             // SAFETY: within the allocation.
             unsafe { bits.add(start).write_bytes(0, STRETCH.min(shape.bytes() - start)) };
         }
-        State { shape, count: 0, bits }.kept(fcinfo)
+        State { shape, count: 0, bits }.kept(call)
     }
 
     fn bits_mut(&mut self) -> BitsMut<'_> {
@@ -87,22 +87,18 @@ fn accumulate(
     state: Internal,
     text: Option<Text<'_>>,
     size: impl FnOnce() -> Shape,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
     let state = State::given(state);
     let Some(text) = text else { return State::returned(state) };
-    let state = state.unwrap_or_else(|| State::new(size(), fcinfo));
+    let state = state.unwrap_or_else(|| State::new(size(), &call));
     state.bits_mut().insert(text.as_str());
     State::returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn bloom_agg_add(
-    state: Internal,
-    text: Option<Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
-    accumulate(state, text, || shape(DEFAULT_EXPECTED, DEFAULT_RATE), fcinfo)
+fn bloom_agg_add(state: Internal, text: Option<Text<'_>>, call: Call<'_>) -> Internal {
+    accumulate(state, text, || shape(DEFAULT_EXPECTED, DEFAULT_RATE), call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
@@ -110,9 +106,9 @@ fn bloom_agg_add_expected(
     state: Internal,
     text: Option<Text<'_>>,
     expected: Option<i64>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
-    accumulate(state, text, || shape(expected.unwrap_or(DEFAULT_EXPECTED), DEFAULT_RATE), fcinfo)
+    accumulate(state, text, || shape(expected.unwrap_or(DEFAULT_EXPECTED), DEFAULT_RATE), call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
@@ -121,34 +117,26 @@ fn bloom_agg_add_sized(
     text: Option<Text<'_>>,
     expected: Option<i64>,
     rate: Option<f32>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
     let size = || shape(expected.unwrap_or(DEFAULT_EXPECTED), rate.unwrap_or(DEFAULT_RATE));
-    accumulate(state, text, size, fcinfo)
+    accumulate(state, text, size, call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn bloom_union_add(
-    state: Internal,
-    filter: Option<BloomFilter<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn bloom_union_add(state: Internal, filter: Option<BloomFilter<'_>>, call: Call<'_>) -> Internal {
     let state = State::given(state);
     let Some(filter) = filter else { return State::returned(state) };
-    let state = state.unwrap_or_else(|| State::new(filter.shape, fcinfo));
+    let state = state.unwrap_or_else(|| State::new(filter.shape, &call));
     state.bits_mut().unite(&filter);
     State::returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn bloom_agg_combine(
-    state: Internal,
-    other: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn bloom_agg_combine(state: Internal, other: Internal, call: Call<'_>) -> Internal {
     let (state, other) = (State::given(state), State::given(other));
     let Some(other) = other else { return State::returned(state) };
-    let state = state.unwrap_or_else(|| State::new(other.shape, fcinfo));
+    let state = state.unwrap_or_else(|| State::new(other.shape, &call));
     state.bits_mut().unite(&other.filter());
     State::returned(Some(state))
 }
@@ -160,14 +148,10 @@ fn bloom_agg_serialize(state: Internal) -> Option<BloomFilter<'static>> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_agg_deserialize(
-    bytes: &[u8],
-    _internal: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn bloom_agg_deserialize(bytes: &[u8], _internal: Internal, call: Call<'_>) -> Internal {
     match BloomFilter::from_bytes(bytes) {
         Some(filter) => {
-            let state = State::new(filter.shape, fcinfo);
+            let state = State::new(filter.shape, &call);
             state.bits_mut().unite(&filter);
             State::returned(Some(state))
         }

@@ -24,6 +24,7 @@ use crate::bulk::servers::parts::Parts;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage, Origin};
 use crate::bulk::verify::Verification;
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::storage::check_for_interrupts;
@@ -71,10 +72,10 @@ pub(super) fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Itera
     }))
 }
 
-fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
+fn pair_rows(target: Target, distance: i32, call: Call<'_>) -> PairRows {
     let places = Places::of(&target);
     // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
-    let held = unsafe { Held::hold(&[&target], fcinfo) };
+    let held = unsafe { Held::hold(&[&target], &call) };
     TableIterator::new(all_of(pairs(target, distance), held).map(move |(a, b, distance)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         (a, b, distance as i32, a_table, b_table)
@@ -83,9 +84,9 @@ fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) ->
 
 /// Every pair of rows within a distance, in the order in which pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
+fn simhash_pairs(index: pg_sys::Oid, distance: i32, call: Call<'_>) -> PairRows {
     if !Parts::are_of(index) {
-        return pair_rows(Target::new(index, Content::Fingerprints), distance, fcinfo);
+        return pair_rows(Target::new(index, Content::Fingerprints), distance, call);
     }
     let asking = Asking::new(index, distance, Command::Pairs);
     let places = Places(asking.tables());
@@ -101,9 +102,9 @@ fn simhash_pairs_of_two(
     index: pg_sys::Oid,
     other: pg_sys::Oid,
     distance: i32,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> PairRows {
-    pair_rows(Target::of_two(index, other, Content::Fingerprints), distance, fcinfo)
+    pair_rows(Target::of_two(index, other, Content::Fingerprints), distance, call)
 }
 
 type VerifiedRows = TableIterator<
@@ -118,18 +119,13 @@ type VerifiedRows = TableIterator<
     ),
 >;
 
-fn verified_rows(
-    target: Target,
-    distance: i32,
-    how: Verification,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> VerifiedRows {
+fn verified_rows(target: Target, distance: i32, how: Verification, call: Call<'_>) -> VerifiedRows {
     let places = Places::of(&target);
     let sharing = Sharing::find(&target, Some(&how), Command::Pairs);
     let mut held = vec![&target];
     held.extend(sharing.as_ref().map(Sharing::target));
     // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
-    let held = unsafe { Held::hold(&held, fcinfo) };
+    let held = unsafe { Held::hold(&held, &call) };
     TableIterator::new(all_of(verified_pairs(target, distance, how, sharing), held).map(
         move |((a, b, distance), similarity)| {
             let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
@@ -149,10 +145,10 @@ fn simhash_verified_pairs(
     shingle: i32,
     measure: Text<'_>,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> VerifiedRows {
-    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::new(index, Content::Fingerprints), distance, how, fcinfo)
+    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(&call));
+    verified_rows(Target::new(index, Content::Fingerprints), distance, how, call)
 }
 
 /// Every pair of a row of one index and a row of another within a distance, if their texts are
@@ -168,10 +164,10 @@ fn simhash_verified_pairs_of_two(
     shingle: i32,
     measure: Text<'_>,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> VerifiedRows {
-    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::of_two(index, other, Content::Fingerprints), distance, how, fcinfo)
+    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(&call));
+    verified_rows(Target::of_two(index, other, Content::Fingerprints), distance, how, call)
 }
 
 type SimilarRows = TableIterator<
@@ -185,14 +181,14 @@ type SimilarRows = TableIterator<
     ),
 >;
 
-fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInfo) -> SimilarRows {
+fn similar_rows(origin: Origin, similarity: f64, call: Call<'_>) -> SimilarRows {
     let places = Places::of_origin(&origin);
     let here: Vec<&Target> = match &origin {
         Origin::Here(target) => vec![target],
         Origin::Servers(_) => Vec::new(),
     };
     // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
-    let held = unsafe { Held::hold(&here, fcinfo) };
+    let held = unsafe { Held::hold(&here, &call) };
     let pairs = texts::pairs(origin, similarity);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
@@ -202,12 +198,8 @@ fn similar_rows(origin: Origin, similarity: f64, fcinfo: pg_sys::FunctionCallInf
 
 /// Every pair of rows whose texts are near-duplicates, in the order in which pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_similar_pairs(
-    index: pg_sys::Oid,
-    similarity: f64,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> SimilarRows {
-    similar_rows(Origin::of(index, similarity), similarity, fcinfo)
+fn simhash_similar_pairs(index: pg_sys::Oid, similarity: f64, call: Call<'_>) -> SimilarRows {
+    similar_rows(Origin::of(index, similarity), similarity, call)
 }
 
 /// Every pair of a row of one index and a row of another whose texts are near-duplicates.
@@ -216,9 +208,9 @@ fn simhash_similar_pairs_of_two(
     index: pg_sys::Oid,
     other: pg_sys::Oid,
     similarity: f64,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> SimilarRows {
-    similar_rows(Target::of_two(index, other, Content::Texts).into(), similarity, fcinfo)
+    similar_rows(Target::of_two(index, other, Content::Texts).into(), similarity, call)
 }
 
 type DuplicateRows = TableIterator<
@@ -245,11 +237,11 @@ fn simhash_duplicates(
     shingle: Option<i32>,
     measure: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> DuplicateRows {
     let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
     let asked = Asked { index, other: None };
-    let schema = Schema::of_call(fcinfo);
+    let schema = Schema::of_call(&call);
     duplicate_rows(asked, similarity, distance, keep, body, shingle, measure, config, schema)
 }
 
@@ -266,13 +258,13 @@ fn simhash_duplicates_of_two(
     shingle: Option<i32>,
     measure: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> DuplicateRows {
     let (Some(index), Some(other)) = (index, other) else {
         return TableIterator::new(std::iter::empty());
     };
     let asked = Asked { index, other: Some(other) };
-    let schema = Schema::of_call(fcinfo);
+    let schema = Schema::of_call(&call);
     duplicate_rows(asked, similarity, distance, keep, body, shingle, measure, config, schema)
 }
 
@@ -578,7 +570,7 @@ fn simhash_verified_clusters(
     config: Option<ConfigText<'_>>,
     linkage: Option<Text<'_>>,
     keep: Option<Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> ClusterRows<f64> {
     let arguments = (index, distance, body, similarity, shingle, measure, config);
     let (
@@ -593,7 +585,7 @@ fn simhash_verified_clusters(
     else {
         return TableIterator::new(std::iter::empty());
     };
-    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
+    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(&call));
     let target = Target::new(index, Content::Fingerprints);
     cluster_rows(target, distance, Some(how), linkage, keep, |similarity| similarity)
 }

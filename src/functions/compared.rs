@@ -4,14 +4,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pgrx::pg_sys;
 use simhash_core::config::Config;
 use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Sketch, near};
 use simhash_core::sketches::simhash::Simhasher;
 
-use crate::call::{interrupts, keep, keep_later};
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::models::{simhasher_for, sketches};
 use crate::types::ConfigText;
@@ -44,12 +43,11 @@ pub struct Sets {
 
 impl Sets {
     /// The instance that the call site keeps for `config`.
-    pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
-        keep(
-            fcinfo,
+    pub fn of_site<'a>(call: &'a mut Call<'_>, config: &ConfigText<'_>) -> &'a mut Self {
+        call.keep(
             |made_for: &String| made_for == config.as_str(),
-            || {
-                let shingler = shingler(&config.config(), Schema::of_call(fcinfo));
+            |call| {
+                let shingler = shingler(&config.config(), Schema::of_call(call));
                 (config.as_str().to_owned(), Sets { shingler, sets: Places::NONE })
             },
         )
@@ -93,12 +91,11 @@ impl Sketches {
     }
 
     /// The instance that the call site keeps for `config`.
-    pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
-        keep(
-            fcinfo,
+    pub fn of_site<'a>(call: &'a mut Call<'_>, config: &ConfigText<'_>) -> &'a mut Self {
+        call.keep(
             |made_for: &String| made_for == config.as_str(),
-            || {
-                let made = Sketches::new(&config.config(), Schema::of_call(fcinfo));
+            |call| {
+                let made = Sketches::new(&config.config(), Schema::of_call(call));
                 (config.as_str().to_owned(), made)
             },
         )
@@ -161,19 +158,19 @@ thread_local! {
 /// keeps the sketches that it used last: an exclusion constraint has none, and compares a new row
 /// with each candidate.
 pub fn near_at_site(
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
     config: &str,
     parse: impl Fn() -> Config,
     texts: [&str; 2],
     similarity: f64,
 ) -> bool {
-    let schema = || Schema::of_call(fcinfo);
     let serves = |made_for: &String| made_for == config;
-    let make = || (config.to_owned(), Sketches::new(&parse(), schema()));
-    if let Some(sketches) = keep_later(fcinfo, serves, make) {
+    let make =
+        |call: &Call<'_>| (config.to_owned(), Sketches::new(&parse(), Schema::of_call(call)));
+    if let Some(sketches) = call.keep_later(serves, make) {
         return sketches.near(texts, similarity);
     }
-    let schema = schema();
+    let schema = Schema::of_call(&call);
     let last = LAST.take().filter(|(of, for_config, _)| *of == schema && for_config == config);
     let (keeps, mut sketches) = match last {
         Some((.., sketches)) => (true, sketches),

@@ -1,12 +1,12 @@
 //! `dedup_texts`: finds equal and then near texts of a query, in one pass.
 
 use pgrx::iter::TableIterator;
-use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, name, pg_extern};
 use simhash_core::methods::bloom::ShapeError;
 use simhash_core::methods::dedup::{Deduplicator, Duplicate, Exact};
 
 use super::hashers::method_named;
-use crate::call::interrupts;
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::guc::work_mem;
@@ -22,7 +22,7 @@ fn dedup_texts(
     config: Option<ConfigText<'_>>,
     distance: Option<i32>,
     method: Option<Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> TableIterator<
     'static,
     (
@@ -44,7 +44,7 @@ fn dedup_texts(
     let mut fingerprinter = fingerprinter(
         method_named(method.as_str()),
         config.config(),
-        Schema::of_call(fcinfo),
+        Schema::of_call(&call),
         u64::BITS,
     );
     let mut interrupt = interrupts();

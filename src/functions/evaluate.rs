@@ -3,6 +3,7 @@
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::query::{Column, Row, for_each_row};
@@ -15,7 +16,7 @@ const TYPES: &str = "fingerprint64, fingerprint128, fingerprint256 or bigint";
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
 fn simhash_evaluate(
     pairs: Text<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> TableIterator<
     'static,
     (
@@ -29,7 +30,7 @@ fn simhash_evaluate(
         name!(f1, Option<f64>),
     ),
 > {
-    let schema = Schema::of_call(fcinfo);
+    let schema = Schema::of_call(&call);
     let is_fingerprint = |oid| Width::of_type(oid, schema).is_some();
     let columns = [
         Column { name: "a", types: TYPES, accepts: &is_fingerprint },

@@ -2,7 +2,7 @@
 //! If the configuration compares numbers, the differing numbers come first.
 
 use pgrx::iter::TableIterator;
-use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, name, pg_extern};
 use simhash_core::base::bits::B256;
 use simhash_core::compare::explain::{Explanation, explain};
 use simhash_core::config::Method;
@@ -10,7 +10,7 @@ use simhash_core::config::recipes::recipe;
 use simhash_core::sets::numbers::{Difference, differences};
 
 use super::hashers::method_named;
-use crate::call::interrupts;
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::simhasher_for;
@@ -25,7 +25,7 @@ fn simhash_explain(
     config: ConfigText<'_>,
     method: Text<'_>,
     bits: i32,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> TableIterator<
     'static,
     (
@@ -47,7 +47,7 @@ fn simhash_explain(
     let interrupt = &mut interrupts();
     let numbers = differences(texts, &config, LARGEST_VALUE, interrupt)
         .unwrap_or_else(|| raise_too_large("the numbers of a text are too long in total"));
-    let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
+    let mut simhasher = simhasher_for(config, Schema::of_call(&call));
     let found = match bits {
         64 => explain::<u64>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
         128 => explain::<u128>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),

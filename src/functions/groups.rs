@@ -2,6 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, VariadicArray, pg_extern, pg_sys};
 
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::groups::create::create;
@@ -27,8 +28,11 @@ pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finf
 pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL passes the call.
-    let run = || unsafe { pg_sys::Datum::from(statement::run(fcinfo).expose_provenance()) };
+    let run = || {
+        // SAFETY: PostgreSQL passes the call.
+        let call = unsafe { Call::new(fcinfo) };
+        pg_sys::Datum::from(statement::run(&call).expose_provenance())
+    };
     // SAFETY: everything with a destructor lives inside the guard.
     unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(run) }
 }
@@ -37,15 +41,15 @@ pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
 fn simhash_cluster_create(
     table: pg_sys::Oid,
     arguments: VariadicArray<'_, Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> i64 {
     let arguments = given_arguments(arguments, "simhash_cluster_create");
-    create(table, &arguments, Schema::of_call(fcinfo))
+    create(table, &arguments, Schema::of_call(&call))
 }
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    settle_table(table, full, None, Schema::of_call(fcinfo))
+fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, call: Call<'_>) -> i64 {
+    settle_table(table, full, None, Schema::of_call(&call))
 }
 
 /// Checks the arguments of a trigger that `function` creates. Raises 22004 for NULL.

@@ -1,12 +1,12 @@
 //! The makers of fingerprints that a call site keeps from row to row, with the parsed config and
 //! their buffers.
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::PgSqlErrorCode;
 use simhash_core::config::Method;
 use simhash_core::sketches::minhash::Fingerprinter;
 use simhash_core::sketches::simhash::Simhasher;
 
-use crate::call::keep;
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::{fingerprinter, simhasher_for};
@@ -14,33 +14,28 @@ use crate::types::ConfigText;
 
 /// The call site's [`Simhasher`] for `config`. It is made at the first row, and again only for a
 /// row with another config.
-pub fn simhasher<'a>(
-    fcinfo: pg_sys::FunctionCallInfo,
-    config: &ConfigText<'_>,
-) -> &'a mut Simhasher {
-    keep(
-        fcinfo,
+pub fn simhasher<'a>(call: &'a mut Call<'_>, config: &ConfigText<'_>) -> &'a mut Simhasher {
+    call.keep(
         |made_for: &String| made_for == config.as_str(),
-        || (config.as_str().to_owned(), new_simhasher(config, fcinfo)),
+        |call| (config.as_str().to_owned(), new_simhasher(config, call)),
     )
 }
 
 /// A [`Simhasher`] for one call.
-pub fn new_simhasher(config: &ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
-    simhasher_for(config.config(), Schema::of_call(fcinfo))
+pub fn new_simhasher(config: &ConfigText<'_>, call: &Call<'_>) -> Simhasher {
+    simhasher_for(config.config(), Schema::of_call(call))
 }
 
 /// The call site's maker of one-bit MinHash fingerprints.
 pub fn minhasher<'a>(
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: &'a mut Call<'_>,
     config: &ConfigText<'_>,
     bits: u32,
 ) -> &'a mut Fingerprinter {
-    keep(
-        fcinfo,
+    call.keep(
         |made_for: &String| made_for == config.as_str(),
-        || {
-            let schema = Schema::of_call(fcinfo);
+        |call| {
+            let schema = Schema::of_call(call);
             let made = fingerprinter(Method::Minhash, config.config(), schema, bits);
             (config.as_str().to_owned(), made)
         },

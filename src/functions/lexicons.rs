@@ -1,8 +1,9 @@
 //! Functions of `fingerprint64[]` and `hamming_ball64[]`: distances and conditions. A distance is
 //! the least over equal positions.
 
-use pgrx::{pg_extern, pg_sys};
+use pgrx::pg_extern;
 
+use crate::call::Call;
 use crate::types::Width;
 use crate::types::ball::Ball;
 use crate::types::lexicons::{Balls, Fingerprints};
@@ -29,12 +30,8 @@ fn fingerprint64_array_near(a: Fingerprints, b: Fingerprints) -> Option<bool> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn hamming_ball_64_array(
-    centers: Fingerprints,
-    radius: i32,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> ReturnedArray {
-    centers.balls(Ball::new(0u64, radius).radius, fcinfo)
+fn hamming_ball_64_array(centers: Fingerprints, radius: i32, call: Call<'_>) -> ReturnedArray {
+    centers.balls(Ball::new(0u64, radius).radius, &call)
 }
 
 /// The constructor in rewritten clauses, as that of single balls: NULL for a negative radius, and
@@ -43,9 +40,9 @@ fn hamming_ball_64_array(
 fn hamming_ball_or_null_64_array(
     centers: Fingerprints,
     radius: i64,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Option<ReturnedArray> {
-    Some(centers.balls(Ball::of_any_radius(0u64, radius)?.radius, fcinfo))
+    Some(centers.balls(Ball::of_any_radius(0u64, radius)?.radius, &call))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

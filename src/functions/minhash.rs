@@ -1,13 +1,13 @@
 //! `minhash`, `jaccard`, the union `|` of two signatures, and the band operator `&&`, which cuts
 //! signatures as [`Banding::default_for`] says. Aggregates are in `minhash_aggregate`.
 
-use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::Simhasher;
 use simhash_core::config::recipes::recipe;
 use simhash_core::sketches::bands::{Banding, keys, share_a_band};
 use simhash_core::sketches::minhash::{MAX_COMPONENTS, MinHasher, Union, jaccard as estimate};
 
-use crate::call::{interrupts, keep};
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::simhasher_for;
@@ -24,18 +24,14 @@ pub(super) struct Maker {
 impl Maker {
     /// The maker that the call site keeps, for `permutations` components and the stored text of a
     /// config.
-    pub fn of_site<'a>(
-        fcinfo: pg_sys::FunctionCallInfo,
-        permutations: i32,
-        config: &str,
-    ) -> &'a mut Maker {
+    pub fn of_site<'a>(call: &'a mut Call<'_>, permutations: i32, config: &str) -> &'a mut Maker {
         let serves = |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config;
-        keep(fcinfo, serves, || {
+        call.keep(serves, |call| {
             let components = components(permutations);
             let config_of_set = recipe(&ConfigText::config_of(config));
             let origin = origin(&config_of_set);
             let maker = Maker {
-                simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)),
+                simhasher: simhasher_for(config_of_set, Schema::of_call(call)),
                 minhasher: MinHasher::new(components),
                 origin,
             };
@@ -49,10 +45,10 @@ fn minhash(
     body: Text<'_>,
     permutations: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Option<Signature> {
     let Maker { simhasher, minhasher, origin } =
-        Maker::of_site(fcinfo, permutations, config.as_str());
+        Maker::of_site(&mut call, permutations, config.as_str());
     let components = minhasher.text_signature(simhasher, body.as_str(), &mut interrupts())?;
     Some(Signature { origin: *origin, components })
 }

@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sketches::minhash::Union;
 
 use super::minhash::{Maker, check_alike};
-use crate::call::{AggregateState, aggregate_context, interrupts};
+use crate::call::{AggregateState, Call, aggregate_context, interrupts};
 use crate::error::raise;
 use crate::types::minhash::Signature;
 use crate::types::{ConfigText, Text};
@@ -32,13 +32,13 @@ unsafe impl AggregateState for State {}
 
 impl State {
     /// The union of one set, allocated for as long as the aggregate lives.
-    fn of<'a>(signature: &Signature, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
-        let context = aggregate_context(fcinfo);
+    fn of<'a>(signature: &Signature, call: &Call<'_>) -> &'a mut State {
+        let context = aggregate_context(call);
         let (origin, components) = signature.kind();
         let bytes = components * size_of::<u32>();
         // SAFETY: the context exists, and zeros are values.
         let least = unsafe { pg_sys::MemoryContextAllocZero(context, bytes) }.cast();
-        let state = State { origin, components, least }.kept(fcinfo);
+        let state = State { origin, components, least }.kept(call);
         Union::of_nothing(state.least_mut()).add(&signature.components);
         state
     }
@@ -64,11 +64,12 @@ impl State {
 fn accumulate(
     state: Internal,
     row: (Option<Text<'_>>, Option<i32>, Option<&str>),
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Internal {
     let mut state = State::given(state);
     if let (Some(body), Some(permutations), Some(config)) = row {
-        let Maker { simhasher, minhasher, origin } = Maker::of_site(fcinfo, permutations, config);
+        let Maker { simhasher, minhasher, origin } =
+            Maker::of_site(&mut call, permutations, config);
         let (body, interrupt) = (body.as_str(), &mut interrupts());
         match &mut state {
             Some(state) if state.kind() == (*origin, minhasher.components()) => {
@@ -77,7 +78,7 @@ fn accumulate(
             _ => {
                 if let Some(components) = minhasher.text_signature(simhasher, body, interrupt) {
                     let signature = Signature { origin: *origin, components };
-                    state = Some(united(state, &signature, fcinfo));
+                    state = Some(united(state, &signature, &call));
                 }
             }
         }
@@ -90,21 +91,17 @@ fn accumulate(
 fn united<'a>(
     state: Option<&'a mut State>,
     signature: &Signature,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: &Call<'_>,
 ) -> &'a mut State {
-    let Some(state) = state else { return State::of(signature, fcinfo) };
+    let Some(state) = state else { return State::of(signature, call) };
     check_alike("unite", state.kind(), signature.kind());
     state.union().add(&signature.components);
     state
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn minhash_agg_add(
-    state: Internal,
-    body: Option<Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
-    accumulate(state, (body, Some(PERMUTATIONS), Some(CONFIG)), fcinfo)
+fn minhash_agg_add(state: Internal, body: Option<Text<'_>>, call: Call<'_>) -> Internal {
+    accumulate(state, (body, Some(PERMUTATIONS), Some(CONFIG)), call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
@@ -112,9 +109,9 @@ fn minhash_agg_add_permutations(
     state: Internal,
     body: Option<Text<'_>>,
     permutations: Option<i32>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
-    accumulate(state, (body, permutations, Some(CONFIG)), fcinfo)
+    accumulate(state, (body, permutations, Some(CONFIG)), call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
@@ -123,31 +120,23 @@ fn minhash_agg_add_config(
     body: Option<Text<'_>>,
     permutations: Option<i32>,
     config: Option<ConfigText<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
-    accumulate(state, (body, permutations, config.as_ref().map(ConfigText::as_str)), fcinfo)
+    accumulate(state, (body, permutations, config.as_ref().map(ConfigText::as_str)), call)
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn minhash_union_add(
-    state: Internal,
-    signature: Option<Signature>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn minhash_union_add(state: Internal, signature: Option<Signature>, call: Call<'_>) -> Internal {
     let state = State::given(state);
     let Some(signature) = signature else { return State::returned(state) };
-    State::returned(Some(united(state, &signature, fcinfo)))
+    State::returned(Some(united(state, &signature, &call)))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn minhash_agg_combine(
-    state: Internal,
-    other: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn minhash_agg_combine(state: Internal, other: Internal, call: Call<'_>) -> Internal {
     let (state, other) = (State::given(state), State::given(other));
     let Some(other) = other else { return State::returned(state) };
-    State::returned(Some(united(state, &other.signature(), fcinfo)))
+    State::returned(Some(united(state, &other.signature(), &call)))
 }
 
 /// SQL declares the result as bytea, which has the layout of a signature.
@@ -157,15 +146,11 @@ fn minhash_agg_serialize(state: Internal) -> Option<Signature> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn minhash_agg_deserialize(
-    bytes: &[u8],
-    _internal: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn minhash_agg_deserialize(bytes: &[u8], _internal: Internal, call: Call<'_>) -> Internal {
     let signature = Signature::from_bytes(bytes).unwrap_or_else(|| {
         raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed state of minhash_agg".into(), "")
     });
-    State::returned(Some(State::of(&signature, fcinfo)))
+    State::returned(Some(State::of(&signature, &call)))
 }
 
 /// The state stays valid: PostgreSQL may go on with it, as in a window.

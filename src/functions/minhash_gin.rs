@@ -13,7 +13,7 @@ use simhash_core::sketches::bands::{Banding, DEFAULT_ROWS};
 use simhash_core::sketches::minhash::MAX_COMPONENTS;
 
 use super::minhash::checked_keys;
-use crate::call::pointer;
+use crate::call::{Call, pointer};
 use crate::types::minhash::Signature;
 use crate::types::varlena::palloc_parts;
 
@@ -48,9 +48,9 @@ fn minhash_gin_options(options: Internal) {
 }
 
 /// The banding that the calling index applies to signatures of `components` components.
-fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding {
+fn index_banding(call: &Call<'_>, components: usize) -> Banding {
     // SAFETY: PostgreSQL passes a valid call.
-    let flinfo = unsafe { (*fcinfo).flinfo };
+    let flinfo = unsafe { (*call.as_ptr()).flinfo };
     // SAFETY: the call's function is valid.
     let has_options = unsafe { pg_sys::has_fn_opclass_options(flinfo) };
     // SAFETY: the options are those that minhash_gin_options defined.
@@ -64,8 +64,8 @@ fn index_banding(fcinfo: pg_sys::FunctionCallInfo, components: usize) -> Banding
 }
 
 /// The keys of `signature`, palloc'd, with their number in `*count`.
-fn gin_keys(signature: &Signature, count: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
-    let keys = checked_keys(signature, index_banding(fcinfo, signature.components.len()));
+fn gin_keys(signature: &Signature, count: Internal, call: &Call<'_>) -> Internal {
+    let keys = checked_keys(signature, index_banding(call, signature.components.len()));
     // SAFETY: `count` is GIN's output argument.
     unsafe { pointer::<i32>(count).write(keys.len() as i32) };
     let datum = |&key| pg_sys::Datum::from(key).value().to_ne_bytes();
@@ -78,9 +78,9 @@ fn minhash_gin_extract_value(
     signature: Signature,
     count: Internal,
     _null_flags: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
-    gin_keys(&signature, count, fcinfo)
+    gin_keys(&signature, count, &call)
 }
 
 /// GIN passes (query, nkeys, strategy, pmatch, extra_data, nullFlags, searchMode). The first two
@@ -89,10 +89,10 @@ fn minhash_gin_extract_value(
 fn minhash_gin_extract_query(
     signature: Option<Signature>,
     count: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
     match signature {
-        Some(signature) => gin_keys(&signature, count, fcinfo),
+        Some(signature) => gin_keys(&signature, count, &call),
         None => Internal::from(Some(pg_sys::Datum::from(0usize))),
     }
 }
@@ -100,13 +100,13 @@ fn minhash_gin_extract_query(
 /// GIN passes (check, strategy, query, nkeys, extra_data, recheck, queryKeys, nullFlags). It calls
 /// this only for rows that have a key of the query, and one shared key is enough.
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn minhash_gin_consistent(fcinfo: pg_sys::FunctionCallInfo) -> bool {
+fn minhash_gin_consistent(call: Call<'_>) -> bool {
     // SAFETY: GIN passes the arguments.
-    let recheck = unsafe { pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, 5) };
+    let recheck = unsafe { pgrx::fcinfo::pg_getarg_datum_raw(call.as_ptr(), 5) };
     // SAFETY: argument 5 is GIN's output `recheck`.
     unsafe { recheck.cast_mut_ptr::<bool>().write(false) };
     // SAFETY: arguments 0 and 3 are the key states and their number.
-    unsafe { gin_states(fcinfo) }.contains(&TRUE)
+    unsafe { gin_states(&call) }.contains(&TRUE)
 }
 
 const TRUE: i8 = pg_sys::GIN_TRUE as i8;
@@ -114,9 +114,9 @@ const MAYBE: i8 = pg_sys::GIN_MAYBE as i8;
 
 /// GIN passes (check, strategy, query, nkeys, extra_data, queryKeys, nullFlags).
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
+fn minhash_gin_triconsistent(call: Call<'_>) -> i8 {
     // SAFETY: arguments 0 and 3 are the key states and their number.
-    let states = unsafe { gin_states(fcinfo) };
+    let states = unsafe { gin_states(&call) };
     let strongest = [TRUE, MAYBE].into_iter().find(|state| states.contains(state));
     strongest.unwrap_or(pg_sys::GIN_FALSE as i8)
 }
@@ -126,9 +126,10 @@ fn minhash_gin_triconsistent(fcinfo: pg_sys::FunctionCallInfo) -> i8 {
 /// # Safety
 /// The call must be one of GIN's consistent functions, and outlive the result: argument 0 has a
 /// byte for each of argument 3's keys.
-unsafe fn gin_states<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a [i8] {
+unsafe fn gin_states<'a>(call: &'a Call<'_>) -> &'a [i8] {
     // SAFETY: the call has these arguments.
-    let [states, count] = [0, 3].map(|n| unsafe { pgrx::fcinfo::pg_getarg_datum_raw(fcinfo, n) });
+    let [states, count] =
+        [0, 3].map(|n| unsafe { pgrx::fcinfo::pg_getarg_datum_raw(call.as_ptr(), n) });
     let count = usize::try_from(count.value() as i32).unwrap_or(0);
     // SAFETY: argument 0 points to one byte for each of the keys that argument 3 counts.
     unsafe { std::slice::from_raw_parts(states.cast_mut_ptr(), count) }

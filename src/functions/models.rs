@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pgrx::iter::TableIterator;
-use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, name, pg_extern};
 use simhash_core::Simhasher;
 use simhash_core::base::hash::feature_hash;
 use simhash_core::config::{Cap, Config, Position, Shingles, Weight};
@@ -13,7 +13,7 @@ use simhash_core::methods::imatch as core_imatch;
 use simhash_core::methods::lexicons::fingerprints;
 
 use super::shingles::shingles_of;
-use crate::call::{interrupts, keep};
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::error::{raise, shown_number};
 use crate::models::{find, simhasher_for};
@@ -35,12 +35,11 @@ fn esimhash_config(model: &Model, name: &str) -> Config {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn esimhash(body: Text<'_>, model: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
-    let simhasher = keep(
-        fcinfo,
+fn esimhash(body: Text<'_>, model: Text<'_>, mut call: Call<'_>) -> Option<Fp128> {
+    let simhasher = call.keep(
         |name: &String| name == model.as_str(),
-        || {
-            let schema = Schema::of_call(fcinfo);
+        |call| {
+            let schema = Schema::of_call(call);
             let config = esimhash_config(&find(schema, model.as_str()), model.as_str());
             (model.as_str().to_owned(), simhasher_for(config, schema))
         },
@@ -54,12 +53,11 @@ struct Lexicon {
     simhasher: Simhasher,
 }
 
-fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lexicon {
-    keep(
-        fcinfo,
+fn lexicon<'a>(call: &'a mut Call<'_>, name: &Text<'_>) -> &'a mut Lexicon {
+    call.keep(
         |kept: &String| kept == name.as_str(),
-        || {
-            let schema = Schema::of_call(fcinfo);
+        |call| {
+            let schema = Schema::of_call(call);
             let model = find(schema, name.as_str());
             let simhasher = simhasher_for(model.config().clone(), schema);
             (name.as_str().to_owned(), Lexicon { model, simhasher })
@@ -85,11 +83,11 @@ fn simhash_lexicons(
     model: Text<'_>,
     lexicons: i32,
     shingle: i32,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> ReturnedArray {
     let parts = parts_of(lexicons);
     let shingle = shingles_of(shingle, "").longest();
-    let lexicon = lexicon(fcinfo, &model);
+    let lexicon = lexicon(&mut call, &model);
     let config = lexicon.model.config();
     if config.spots.is_some() || config.shingles() != Shingles::TOKENS {
         let trained_on = match config.spots {
@@ -105,7 +103,7 @@ fn simhash_lexicons(
     let simhasher = &mut lexicon.simhasher;
     let found =
         fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts());
-    Fingerprints(found).returned(fcinfo)
+    Fingerprints(found).returned(&call)
 }
 
 fn check_band(low: f32, high: f32) {
@@ -128,10 +126,10 @@ fn imatch(
     model: Text<'_>,
     low: f32,
     high: f32,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Option<Fp128> {
     check_band(low, high);
-    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    let Lexicon { model, simhasher } = lexicon(&mut call, &model);
     core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
         .map(Fp128)
 }
@@ -143,24 +141,24 @@ fn imatch_keys(
     lexicons: i32,
     low: f32,
     high: f32,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Option<ReturnedArray> {
     let parts = parts_of(lexicons);
     check_band(low, high);
-    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    let Lexicon { model, simhasher } = lexicon(&mut call, &model);
     let (low, high, body) = (low.into(), high.into(), body.as_str());
     let keys = core_imatch::keys(model, simhasher, body, parts, low, high, &mut interrupts())?;
     let elements = keys.into_iter().map(|key| Some(key.to_ne_bytes()));
-    Some(ReturnedArray::new(elements, fcinfo))
+    Some(ReturnedArray::new(elements, &call))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_model_term(
     model: Text<'_>,
     term: Text<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
-    let model = find(Schema::of_call(fcinfo), model.as_str());
+    let model = find(Schema::of_call(&call), model.as_str());
     let known = model.term(feature_hash(term.as_str().as_bytes()));
     TableIterator::new(
         known.into_iter().map(|(documents, term)| (i64::from(documents), term.idf, term.entropy)),

@@ -1,10 +1,11 @@
 //! `near_duplicate`, `text_similarity`, and `simhash_reach`: the distance up to which fingerprints
 //! of near texts may differ.
 
-use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::sketches::minhash::reach;
 
 use super::compared::{Sets, Sketches};
+use crate::call::Call;
 use crate::error::raise;
 use crate::types::near_text::check_similarity;
 use crate::types::{ConfigText, Text};
@@ -15,20 +16,15 @@ fn near_duplicate(
     b: Text<'_>,
     similarity: f64,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> bool {
     check_similarity(similarity);
-    Sketches::of_site(fcinfo, &config).near([a.as_str(), b.as_str()], similarity)
+    Sketches::of_site(&mut call, &config).near([a.as_str(), b.as_str()], similarity)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn text_similarity(
-    a: Text<'_>,
-    b: Text<'_>,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> f64 {
-    Sets::of_site(fcinfo, &config).similarity([a.as_str(), b.as_str()])
+fn text_similarity(a: Text<'_>, b: Text<'_>, config: ConfigText<'_>, mut call: Call<'_>) -> f64 {
+    Sets::of_site(&mut call, &config).similarity([a.as_str(), b.as_str()])
 }
 
 /// The widths in bits that `reach` supports.

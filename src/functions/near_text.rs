@@ -7,6 +7,7 @@ use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::config::Numbers;
 
 use super::compared::near_at_site;
+use crate::call::Call;
 use crate::error::raise;
 use crate::types::datum::Encode;
 use crate::types::near_text::check_similarity;
@@ -54,7 +55,7 @@ fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> Nea
 /// Compares by the greater of the two similarities. [`Numbers::of_both`] decides which numbers must
 /// agree. Raises 22023 if the two configs make different sets.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+fn near_text_near(a: NearText<'_>, b: NearText<'_>, call: Call<'_>) -> bool {
     if !ConfigText::same_sets(&a.config, &b.config) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -65,28 +66,23 @@ fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCall
     let texts = [&*a.text, &*b.text];
     let similarity = a.similarity.max(b.similarity);
     if a.config == b.config {
-        return near(fcinfo, &a, texts, similarity);
+        return near(call, &a, texts, similarity);
     }
     let numbers = Numbers::of_both(a.config().numbers, b.config().numbers);
     let config = ConfigText::with_numbers(&a.config, numbers);
-    near_at_site(fcinfo, &config, || ConfigText::config_of(&config), texts, similarity)
+    near_at_site(call, &config, || ConfigText::config_of(&config), texts, similarity)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn near_text_near_text(a: NearText<'_>, b: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    near(fcinfo, &a, [&a.text, b.as_str()], a.similarity)
+fn near_text_near_text(a: NearText<'_>, b: Text<'_>, call: Call<'_>) -> bool {
+    near(call, &a, [&a.text, b.as_str()], a.similarity)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn text_near_near_text(a: Text<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    near(fcinfo, &b, [a.as_str(), &b.text], b.similarity)
+fn text_near_near_text(a: Text<'_>, b: NearText<'_>, call: Call<'_>) -> bool {
+    near(call, &b, [a.as_str(), &b.text], b.similarity)
 }
 
-fn near(
-    fcinfo: pg_sys::FunctionCallInfo,
-    by: &NearText<'_>,
-    texts: [&str; 2],
-    similarity: f64,
-) -> bool {
-    near_at_site(fcinfo, &by.config, || by.config(), texts, similarity)
+fn near(call: Call<'_>, by: &NearText<'_>, texts: [&str; 2], similarity: f64) -> bool {
+    near_at_site(call, &by.config, || by.config(), texts, similarity)
 }

@@ -2,19 +2,19 @@
 //! common, word for word.
 
 use pgrx::iter::TableIterator;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 use simhash_core::passages::{Passage, Prepared, recipe, share, shared, shares};
 use simhash_core::{Config, Simhasher};
 
-use crate::call::{interrupts, keep};
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::models::simhasher_for;
 use crate::types::text_passage::checked_words;
 use crate::types::{ConfigText, Text};
 
 /// Cuts texts into the tokens of a config.
-fn cutter(config: &Config, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
-    simhasher_for(recipe(config), Schema::of_call(fcinfo))
+fn cutter(config: &Config, call: &Call<'_>) -> Simhasher {
+    simhasher_for(recipe(config), Schema::of_call(call))
 }
 
 /// What a call site keeps: the tokenizer, and for each of the two arguments its latest text. A
@@ -73,18 +73,18 @@ impl Site {
 
 /// Whether two texts share a passage, by the call site's [`Site`] for a config.
 pub(super) fn shares_at_site(
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
     config: &str,
     read: impl FnOnce() -> Config,
     texts: [&str; 2],
     words: usize,
 ) -> bool {
     let serves = |made_for: &String| made_for == config;
-    let make = || {
+    let make = |call: &Call<'_>| {
         let latest = [Latest::None, Latest::None];
-        (config.to_owned(), Site { cutter: cutter(&read(), fcinfo), words, latest })
+        (config.to_owned(), Site { cutter: cutter(&read(), call), words, latest })
     };
-    keep(fcinfo, serves, make).shares(texts, words)
+    call.keep(serves, make).shares(texts, words)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -93,11 +93,11 @@ fn shares_passage(
     b: Text<'_>,
     words: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> bool {
     let words = checked_words(words);
     let texts = [a.as_str(), b.as_str()];
-    shares_at_site(fcinfo, config.as_str(), || config.config(), texts, words)
+    shares_at_site(call, config.as_str(), || config.config(), texts, words)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -106,12 +106,12 @@ fn passage_share(
     b: Text<'_>,
     words: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> f64 {
     let words = checked_words(words);
     let serves = |made_for: &String| made_for == config.as_str();
-    let make = || (config.as_str().to_owned(), cutter(&config.config(), fcinfo));
-    let cutter = keep(fcinfo, serves, make);
+    let make = |call: &Call<'_>| (config.as_str().to_owned(), cutter(&config.config(), call));
+    let cutter = call.keep(serves, make);
     share(cutter, [a.as_str(), b.as_str()], words, &mut interrupts())
 }
 
@@ -122,7 +122,7 @@ fn shared_passages(
     b: Text<'_>,
     words: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> TableIterator<
     'static,
     (
@@ -134,7 +134,7 @@ fn shared_passages(
     ),
 > {
     let words = checked_words(words);
-    let mut cutter = cutter(&config.config(), fcinfo);
+    let mut cutter = cutter(&config.config(), &call);
     let texts = [a.as_str(), b.as_str()];
     let mut passages = shared(&mut cutter, texts, words, &mut interrupts());
     // The rows go into a tuplestore one by one, because they may exceed the memory.

@@ -1,12 +1,12 @@
 //! `shingles` and the two measures over sets of them.
 
-use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::Simhasher;
 use simhash_core::config::recipes::set_config;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
 use simhash_core::sets::shingles::ShingleSet;
 
-use crate::call::{interrupts, keep};
+use crate::call::{Call, interrupts};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::simhasher_for;
@@ -15,13 +15,9 @@ use crate::types::{ConfigText, Text};
 
 /// The call site's maker of shingles of `k` tokens, or of the sizes that the config names if `k` is
 /// 0.
-fn shingler<'a>(
-    fcinfo: pg_sys::FunctionCallInfo,
-    k: i32,
-    config: &ConfigText<'_>,
-) -> &'a mut Simhasher {
+fn shingler<'a>(call: &'a mut Call<'_>, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
     let serves = |made_for: &(i32, String)| made_for.0 == k && made_for.1 == config.as_str();
-    keep(fcinfo, serves, || {
+    call.keep(serves, |call| {
         let config_of_call = config.config();
         let sizes = match k {
             0 => config_of_call.set_shingles(),
@@ -29,7 +25,7 @@ fn shingler<'a>(
         };
         (
             (k, config.as_str().to_owned()),
-            simhasher_for(set_config(&config_of_call, sizes), Schema::of_call(fcinfo)),
+            simhasher_for(set_config(&config_of_call, sizes), Schema::of_call(call)),
         )
     })
 }
@@ -59,14 +55,9 @@ pub fn shingles_of(k: i32, also: &str) -> Shingles {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn shingles(
-    body: Text<'_>,
-    k: i32,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> TextArray {
+fn shingles(body: Text<'_>, k: i32, config: ConfigText<'_>, mut call: Call<'_>) -> TextArray {
     let mut shingles = TextArray::new();
-    shingler(fcinfo, k, &config).for_each_distinct_feature(
+    shingler(&mut call, k, &config).for_each_distinct_feature(
         body.as_str(),
         &mut interrupts(),
         |shingle| shingles.push_shown(shingle),
@@ -91,9 +82,9 @@ fn shingle_similarity(
     b: Text<'_>,
     k: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Option<f32> {
-    measured([a, b], shingler(fcinfo, k, &config), ShingleSet::jaccard)
+    measured([a, b], shingler(&mut call, k, &config), ShingleSet::jaccard)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -102,7 +93,7 @@ fn shingle_containment(
     b: Text<'_>,
     k: i32,
     config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    mut call: Call<'_>,
 ) -> Option<f32> {
-    measured([a, b], shingler(fcinfo, k, &config), ShingleSet::containment)
+    measured([a, b], shingler(&mut call, k, &config), ShingleSet::containment)
 }

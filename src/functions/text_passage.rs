@@ -6,6 +6,7 @@ use pgrx::fcinfo::direct_function_call;
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
 
 use super::passages::shares_at_site;
+use crate::call::Call;
 use crate::error::raise;
 use crate::types::datum::Encode;
 use crate::types::text::utf8_to_server;
@@ -51,13 +52,13 @@ fn text_passage<'a>(body: Text<'a>, words: i32, config: ConfigText<'a>) -> TextP
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn text_shares_passage(a: Text<'_>, b: TextPassage<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+fn text_shares_passage(a: Text<'_>, b: TextPassage<'_>, call: Call<'_>) -> bool {
     let texts = [a.as_str(), &b.text];
-    shares_at_site(fcinfo, &b.config, || b.config(), texts, b.words as usize)
+    shares_at_site(call, &b.config, || b.config(), texts, b.words as usize)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn text_passage_shares(a: TextPassage<'_>, b: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+fn text_passage_shares(a: TextPassage<'_>, b: Text<'_>, call: Call<'_>) -> bool {
     let texts = [&*a.text, b.as_str()];
-    shares_at_site(fcinfo, &a.config, || a.config(), texts, a.words as usize)
+    shares_at_site(call, &a.config, || a.config(), texts, a.words as usize)
 }

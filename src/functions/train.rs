@@ -2,10 +2,10 @@
 //! aggregate's rows, and `simhash_store_model`, which stores the aggregate's model under a name.
 
 use pgrx::datum::Internal;
-use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern};
 use simhash_core::features::model::Model;
 
-use crate::call::{AggregateState, aggregate_context};
+use crate::call::{AggregateState, Call, aggregate_context};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::aggregate::Counting;
@@ -13,21 +13,16 @@ use crate::models::{store, train};
 use crate::types::{ConfigText, Text};
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_train(
-    name: Text<'_>,
-    query: Text<'_>,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> i64 {
-    train::train(Schema::of_call(fcinfo), name.as_str(), query.as_str(), &config)
+fn simhash_train(name: Text<'_>, query: Text<'_>, config: ConfigText<'_>, call: Call<'_>) -> i64 {
+    train::train(Schema::of_call(&call), name.as_str(), query.as_str(), &config)
 }
 
 // SAFETY: only the functions of this file make states of this aggregate.
 unsafe impl AggregateState for Counting {}
 
 /// Moves a state into the aggregate's memory context.
-fn stored<'a>(counting: Counting, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Counting {
-    let mut context = PgMemoryContexts::For(aggregate_context(fcinfo));
+fn stored<'a>(counting: Counting, call: &Call<'_>) -> &'a mut Counting {
+    let mut context = PgMemoryContexts::For(aggregate_context(call));
     // SAFETY: the context is valid, and drops the state when it is deleted.
     unsafe { &mut *context.leak_and_drop_on_delete(counting) }
 }
@@ -37,26 +32,22 @@ fn simhash_train_agg_add(
     state: Internal,
     body: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Internal {
     let state = Counting::given(state);
     let (Some(body), Some(config)) = (body, config) else { return Counting::returned(state) };
     let state =
-        state.unwrap_or_else(|| stored(Counting::new(&config, Schema::of_call(fcinfo)), fcinfo));
+        state.unwrap_or_else(|| stored(Counting::new(&config, Schema::of_call(&call)), &call));
     state.add(&body, &config);
     Counting::returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
-fn simhash_train_agg_combine(
-    state: Internal,
-    other: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
+fn simhash_train_agg_combine(state: Internal, other: Internal, call: Call<'_>) -> Internal {
     let (state, other) = (Counting::given(state), Counting::given(other));
     let Some(other) = other else { return Counting::returned(state) };
     let state =
-        state.unwrap_or_else(|| stored(Counting::like(other, Schema::of_call(fcinfo)), fcinfo));
+        state.unwrap_or_else(|| stored(Counting::like(other, Schema::of_call(&call)), &call));
     state.combine(other);
     Counting::returned(Some(state))
 }
@@ -67,12 +58,8 @@ fn simhash_train_agg_serialize(state: Internal) -> Vec<u8> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_train_agg_deserialize(
-    bytes: &[u8],
-    _internal: Internal,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Internal {
-    Counting::returned(Some(stored(Counting::from_bytes(bytes, Schema::of_call(fcinfo)), fcinfo)))
+fn simhash_train_agg_deserialize(bytes: &[u8], _internal: Internal, call: Call<'_>) -> Internal {
+    Counting::returned(Some(stored(Counting::from_bytes(bytes, Schema::of_call(&call)), &call)))
 }
 
 /// The state stays valid: PostgreSQL may go on with it, as in a window.
@@ -83,8 +70,8 @@ fn simhash_train_agg_final(state: Internal) -> Option<Vec<u8>> {
 
 /// Returns the number of documents that the model was trained on.
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_store_model(name: Text<'_>, model: &[u8], fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    let schema = Schema::of_call(fcinfo);
+fn simhash_store_model(name: Text<'_>, model: &[u8], call: Call<'_>) -> i64 {
+    let schema = Schema::of_call(&call);
     store::check_new_name(schema, name.as_str());
     let model = Model::from_bytes(model.into()).unwrap_or_else(|error| {
         raise(

@@ -4,6 +4,7 @@
 use pgrx::{VariadicArray, pg_extern, pg_sys};
 
 use super::groups::given_arguments;
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::trigger::create::create;
 use crate::trigger::judge::{Verdict, judge};
@@ -26,9 +27,10 @@ pub extern "C" fn pg_finfo_simhash_dedup_wrapper() -> &'static pg_sys::Pg_finfo_
 pub unsafe extern "C-unwind" fn simhash_dedup_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL passes the call. Everything with a destructor lives inside the guard; a
-    // verdict has none.
-    match unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(|| judge(fcinfo)) } {
+    // SAFETY: PostgreSQL passes the call.
+    let judge = || judge(unsafe { Call::new(fcinfo) });
+    // SAFETY: everything with a destructor lives inside the guard; a verdict has none.
+    match unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(judge) } {
         Verdict::Row(row) => pg_sys::Datum::from(row),
         Verdict::NoRow => pg_sys::Datum::null(),
         // SAFETY: outside the guard, where nothing has a destructor.
@@ -40,7 +42,7 @@ pub unsafe extern "C-unwind" fn simhash_dedup_wrapper(
 fn simhash_dedup_create(
     table: pg_sys::Oid,
     arguments: VariadicArray<'_, Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> String {
-    create(table, &given_arguments(arguments, "simhash_dedup_create"), Schema::of_call(fcinfo))
+    create(table, &given_arguments(arguments, "simhash_dedup_create"), Schema::of_call(&call))
 }

@@ -8,6 +8,7 @@ use crate::bulk::held::Held;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::Origin;
 use crate::bulk::texts::passages::pairs;
+use crate::call::Call;
 use crate::error::raise;
 use crate::types::text_passage::checked_words;
 
@@ -25,16 +26,11 @@ type Rows = TableIterator<
     ),
 >;
 
-fn rows(
-    origin: Origin,
-    words: Option<usize>,
-    most: Option<i32>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Rows {
+fn rows(origin: Origin, words: Option<usize>, most: Option<i32>, call: Call<'_>) -> Rows {
     let most = most.map(checked_most);
     let places = Places::of_origin(&origin);
     // SAFETY: the executor calls a set-returning SQL function, and this is its first call.
-    let held = unsafe { Held::hold(&origin.targets().iter().collect::<Vec<_>>(), fcinfo) };
+    let held = unsafe { Held::hold(&origin.targets().iter().collect::<Vec<_>>(), &call) };
     let pairs = pairs(origin, words, most);
     TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
@@ -60,11 +56,11 @@ fn simhash_passages(
     index: Option<pg_sys::Oid>,
     words: Option<i32>,
     most: Option<i32>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Rows {
     let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
     let words = words.map(checked_words);
-    rows(Origin::of_passages(index, words), words, most, fcinfo)
+    rows(Origin::of_passages(index, words), words, most, call)
 }
 
 /// Every pair of a row of one index and a row of another that share a passage.
@@ -74,11 +70,11 @@ fn simhash_passages_of_two(
     other: Option<pg_sys::Oid>,
     words: Option<i32>,
     most: Option<i32>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Rows {
     let (Some(index), Some(other)) = (index, other) else {
         return TableIterator::new(std::iter::empty());
     };
     let target = Target::of_two(index, other, Content::Passages);
-    rows(target.into(), words.map(checked_words), most, fcinfo)
+    rows(target.into(), words.map(checked_words), most, call)
 }

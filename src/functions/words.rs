@@ -1,8 +1,9 @@
 //! `simhash_dictionary` and `simhash_stopwords`: lists of the user's words, stored under a name.
 
-use pgrx::{Array, PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{Array, PgSqlErrorCode, pg_extern};
 use simhash_core::words::lists::Kind;
 
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::word_lists::make;
@@ -14,7 +15,7 @@ fn simhash_dictionary(
     name: Option<Text<'_>>,
     words: Option<Array<'_, Text<'_>>>,
     frequencies: Option<Array<'_, i64>>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    call: Call<'_>,
 ) -> Text<'static> {
     let (Some(name), Some(words)) = (name, words) else {
         raise(
@@ -23,15 +24,11 @@ fn simhash_dictionary(
             "Only the frequencies may be NULL.",
         )
     };
-    let schema = Schema::of_call(fcinfo);
+    let schema = Schema::of_call(&call);
     Text::from(make(schema, Kind::Dictionary, name.as_str(), &words, frequencies.as_ref()))
 }
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_stopwords(
-    name: Text<'_>,
-    words: Array<'_, Text<'_>>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Text<'static> {
-    Text::from(make(Schema::of_call(fcinfo), Kind::StopWords, name.as_str(), &words, None))
+fn simhash_stopwords(name: Text<'_>, words: Array<'_, Text<'_>>, call: Call<'_>) -> Text<'static> {
+    Text::from(make(Schema::of_call(&call), Kind::StopWords, name.as_str(), &words, None))
 }

@@ -16,7 +16,7 @@ use super::strangers::check_rights;
 use super::transition::Transition;
 use super::under_way::{self, Write};
 use super::{table, whole};
-use crate::call::trigger_data;
+use crate::call::Call;
 use crate::catalog::Schema;
 use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
@@ -57,13 +57,9 @@ struct Statement<'a> {
 }
 
 /// Runs the trigger. Returns the row to write if it was fired for a row, or else null.
-///
-/// # Safety
-/// PostgreSQL passes the call.
-pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
+pub fn run(call: &Call<'_>) -> pg_sys::HeapTuple {
     memory::prepare();
-    // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
-    let (statement, event) = unsafe { Statement::of(fcinfo) };
+    let (statement, event) = Statement::of(call);
     if let Event::Row { old, new } = event {
         // SAFETY: PostgreSQL passes two rows of the relation.
         return unsafe { statement.keep_id(old, new) };
@@ -80,15 +76,10 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
     std::ptr::null_mut()
 }
 
-impl Statement<'_> {
+impl<'a> Statement<'a> {
     /// Reads the call. Raises 39P01 if it is not one of the five triggers that `create` makes.
-    ///
-    /// # Safety
-    /// As [`run`].
-    unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> (Self, Event) {
-        // SAFETY: PostgreSQL passes the call, and its trigger's data live as long as the call.
-        let data = unsafe { trigger_data(fcinfo) };
-        let Some(data) = data else {
+    fn of(call: &Call<'a>) -> (Self, Event) {
+        let Some(data) = call.trigger_data() else {
             raise_protocol("simhash_cluster can only be called as a trigger")
         };
         let relation = data.tg_relation;
@@ -125,9 +116,8 @@ impl Statement<'_> {
             raise_protocol("simhash_cluster requires the statement's transition tables")
         };
         // SAFETY: PostgreSQL passes the call, with its trigger.
-        let (on, schema) =
-            unsafe { (On::new(relation, &*data.tg_trigger), Schema::of_call(fcinfo)) };
-        (Statement { on, schema }, event)
+        let on = unsafe { On::new(relation, &*data.tg_trigger) };
+        (Statement { on, schema: Schema::of_call(call) }, event)
     }
 
     /// The row to write: with its old id, unless the UPDATE is our own.

@@ -99,9 +99,11 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: impl Iterator<Item = usize>, sp
     }
 }
 
-fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
-    // SAFETY: the callers hold a pin, so the page does not move, and a lock, so that no other
-    // process changes it. The guard's borrow bounds the lifetime.
+/// # Safety
+/// `buffer` is pinned, so that the page does not move, and locked, so that no other process changes
+/// it, while the result is used.
+unsafe fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
+    // SAFETY: the buffer is pinned.
     unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() }
 }
 
@@ -173,7 +175,8 @@ impl Pinned {
 
 impl Shared {
     pub fn bytes(&self) -> &PageBytes {
-        bytes(self.0)
+        // SAFETY: this guard pins and locks the buffer, and the result borrows it.
+        unsafe { bytes(self.0) }
     }
 
     /// Releases the lock and keeps the pin.
@@ -210,7 +213,8 @@ impl Exclusive {
     }
 
     pub fn bytes(&self) -> &PageBytes {
-        bytes(self.0)
+        // SAFETY: this guard pins and locks the buffer, and the result borrows it.
+        unsafe { bytes(self.0) }
     }
 
     pub fn number(&self) -> u32 {

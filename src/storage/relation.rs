@@ -17,8 +17,8 @@ pub type PageBytes = [u8; pg_sys::BLCKSZ as usize];
 pub struct IndexRel {
     rel: pg_sys::Relation,
     fork: pg_sys::ForkNumber::Type,
-    /// The snapshot that a scan reads by, or null.
-    pub snapshot: pg_sys::Snapshot,
+    /// See [`IndexRel::with_snapshot`].
+    snapshot: pg_sys::Snapshot,
     /// See [`IndexRel::with_table`].
     table: pg_sys::Relation,
 }
@@ -42,6 +42,18 @@ impl IndexRel {
     /// `table` is null, or the index's table, and stays open while the result is used.
     pub unsafe fn with_table(self, table: pg_sys::Relation) -> Self {
         Self { table, ..self }
+    }
+
+    /// The same index, as a scan by a snapshot reads it; null for none.
+    ///
+    /// # Safety
+    /// `snapshot` is null, or stays valid while the result is used.
+    pub unsafe fn with_snapshot(self, snapshot: pg_sys::Snapshot) -> Self {
+        Self { snapshot, ..self }
+    }
+
+    pub(super) fn snapshot(self) -> pg_sys::Snapshot {
+        self.snapshot
     }
 
     pub(super) fn table(self) -> pg_sys::Relation {

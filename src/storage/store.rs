@@ -120,6 +120,10 @@ impl Store for IndexRel {
         pages: [(&Exclusive, Extent); N],
         edit: impl FnOnce([&mut [u8]; N]),
     ) {
+        // Otherwise two of the copies would be the same memory.
+        debug_assert!(
+            (1..N).all(|n| pages[..n].iter().all(|page| page.0.buffer() != pages[n].0.buffer()))
+        );
         let change = wal::Change::start(*self);
         edit(pages.map(|(locked, extent)| match extent {
             Extent::Parts => &mut change.page(locked)[..],
@@ -185,7 +189,7 @@ impl Store for IndexRel {
         LEAVES.set(LEAVES.get() + 1);
         // SAFETY: the snapshot is null, or its setter keeps it while the scan reads; the page is
         // locked.
-        unsafe { compat::expect_recent_snapshot(self.snapshot, self.as_ptr(), page.as_ptr()) };
+        unsafe { compat::expect_recent_snapshot(self.snapshot(), self.as_ptr(), page.as_ptr()) };
     }
 
     fn forget_others(&self) {

@@ -3,7 +3,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use crate::call::trigger_data;
+use crate::call::Call;
 use crate::error::raise;
 use crate::family::column::Column;
 use crate::family::on::On;
@@ -28,17 +28,14 @@ pub struct RowPlace {
     pub tid: u64,
 }
 
-impl Event<'_> {
+impl<'a> Event<'a> {
     /// Reads the call. Raises 39P01 if it is not a BEFORE INSERT or UPDATE row trigger's.
-    ///
-    /// # Safety
-    /// PostgreSQL passes the call, and the result is used only during it.
-    pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+    pub fn of(call: &Call<'a>) -> Self {
+        let Some(data) = call.trigger_data() else {
+            raise_protocol("simhash_dedup can only be called as a trigger")
+        };
         // SAFETY: PostgreSQL passes the call, and its trigger's data live as long as the call.
         unsafe {
-            let Some(data) = trigger_data(fcinfo) else {
-                raise_protocol("simhash_dedup can only be called as a trigger")
-            };
             let (before, timing) = (pg_sys::TRIGGER_EVENT_BEFORE, pg_sys::TRIGGER_EVENT_TIMINGMASK);
             if data.tg_event & pg_sys::TRIGGER_EVENT_ROW == 0 || data.tg_event & timing != before {
                 raise_protocol("simhash_dedup must be fired BEFORE the event and FOR EACH ROW");

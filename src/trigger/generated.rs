@@ -4,6 +4,7 @@
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::event::Event;
+use crate::call::StatementId;
 use crate::family::column::Column;
 use crate::family::generated::inputs;
 use crate::family::value::Value;
@@ -18,15 +19,15 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Prepares the expression of a column. It lives as long as the call site.
+    /// Prepares the expression of a column. It lives as long as the statement.
     ///
     /// # Safety
-    /// The event is of this call, and the column is a generated one of the event's table.
-    pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo, event: &Event<'_>, column: &Column) -> Self {
+    /// The event is of the statement, and the column is a generated one of the event's table.
+    pub unsafe fn of(statement: StatementId, event: &Event<'_>, column: &Column) -> Self {
         // SAFETY: the relation is open, and the column has an expression over Vars of relation 1.
-        // Its memory is freed with the call site.
+        // Its memory is freed with the statement.
         unsafe {
-            PgMemoryContexts::For((*(*fcinfo).flinfo).fn_mcxt).switch_to(|_| {
+            PgMemoryContexts::For(statement.memory()).switch_to(|_| {
                 let node =
                     pg_sys::build_column_default(event.on.table.raw(), i32::from(column.number));
                 let inputs = inputs(event.table(), node);

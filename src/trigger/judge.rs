@@ -12,7 +12,7 @@ use super::moves::{self, Criteria};
 use super::search::{Duplicate, Query, Seen, look_at_everything, nearest};
 use super::setup::{self, Setup};
 use super::violation::Violation;
-use crate::call::{StatementId, interrupts, keep};
+use crate::call::{Call, StatementId, interrupts};
 use crate::catalog::Schema;
 use crate::claims;
 use crate::claims::board::{self, Scope, What};
@@ -38,16 +38,15 @@ pub enum Verdict {
 }
 
 /// Decides about the row for which the trigger fired.
-///
-/// # Safety
-/// PostgreSQL passes the call.
-pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
+pub fn judge(mut call: Call<'_>) -> Verdict {
     memory::prepare();
-    // SAFETY: PostgreSQL passes the call, and the trigger's data live as long as the call.
-    let (event, schema) = unsafe { (Event::of(fcinfo), Schema::of_call(fcinfo)) };
+    let (event, schema) = (Event::of(&call), Schema::of_call(&call));
+    let statement = StatementId::of_trigger(&call);
+    let site = call.keep(|_: &()| true, |_| ((), Site::default()));
     let mut setup = setup::take(event.on, schema);
-    let judge = Judge { event: &event, setup: &mut setup, fcinfo, changes: Changes::default() };
-    let verdict = judge.verdict();
+    let verdict =
+        Judge { event: &event, setup: &mut setup, statement, site, changes: Changes::default() }
+            .verdict();
     setup::give_back(event.on.trigger.tgoid, setup);
     verdict
 }
@@ -77,11 +76,12 @@ enum Needs {
     ClaimOnly,
 }
 
-/// A call of the trigger. Invariant: PostgreSQL passes `fcinfo`, from which the event was read.
+/// A call of the trigger. Invariant: the event is of the statement, which runs.
 struct Judge<'a> {
     event: &'a Event<'a>,
     setup: &'a mut Setup,
-    fcinfo: pg_sys::FunctionCallInfo,
+    statement: StatementId,
+    site: &'a mut Site,
     changes: Changes,
 }
 
@@ -138,10 +138,11 @@ impl<'a> Judge<'a> {
             return event.value(&column).map(|text| self.searched_code(text));
         };
         if column.generated == Generated::Stored {
-            let fcinfo = self.fcinfo;
-            // SAFETY: the event is of this call, and the column is a generated one of its table.
-            let make = || unsafe { Expression::of(fcinfo, event, &column) };
-            let expression = self.site().expression.get_or_insert_with(make);
+            let statement = self.statement;
+            // SAFETY: the event is of the statement, and the column is a generated one of its
+            // table.
+            let make = || unsafe { Expression::of(statement, event, &column) };
+            let expression = self.site.expression.get_or_insert_with(make);
             return match before {
                 Some(code) if !expression.input_changed(event) => code,
                 // SAFETY: the expression was made for this call site, so for this table.
@@ -153,7 +154,7 @@ impl<'a> Judge<'a> {
         if given.is_some() && (event.old().is_none() || event.keeps(&body)) {
             return given;
         }
-        let has_hashed = std::mem::replace(&mut self.site().has_hashed, true);
+        let has_hashed = std::mem::replace(&mut self.site.has_hashed, true);
         let code = event.value(&body).and_then(|text| self.hash(width, text, !has_hashed));
         if code != given {
             let value = |code| width.fingerprint_datum(code);
@@ -212,7 +213,7 @@ impl<'a> Judge<'a> {
     /// Ends claims of earlier rows. If the row moves to another partition, its claim continues
     /// there.
     fn go_on_with_claims(&mut self, needs: Needs) {
-        let statement = self.statement();
+        let statement = self.statement;
         let (trigger, table) = (self.trigger_id(), self.event.table());
         if needs != Needs::NothingMoved {
             return claims::begin_row(statement, trigger, table);
@@ -229,7 +230,7 @@ impl<'a> Judge<'a> {
         let event = self.event;
         let (table, trigger) = (event.table(), self.trigger_id());
         let root = self.setup.family.roots.first().copied().unwrap_or(table);
-        let statement = self.statement();
+        let statement = self.statement;
         let criteria = || self.criteria(searched);
         let Some((place, old)) = event.old_place().zip(event.old()) else {
             let has_moved = event.is_partition()
@@ -250,15 +251,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn statement(&self) -> StatementId {
-        // SAFETY: PostgreSQL passes the call of the trigger.
-        unsafe { StatementId::of_trigger(self.fcinfo) }
-    }
-
-    fn site(&mut self) -> &mut Site {
-        keep(self.fcinfo, |_: &()| true, || ((), Site::default()))
-    }
-
     /// Identifies a trigger within a statement. The copies in partitions have the same name.
     fn trigger_id(&self) -> u64 {
         hash_of(self.event.on.name())
@@ -274,8 +266,8 @@ impl<'a> Judge<'a> {
     ) -> Option<Duplicate> {
         let (family, alone) = self.locked_family();
         let (event, trigger) = (self.event, self.trigger_id());
-        let has_verified = std::mem::replace(&mut self.site().has_verified, true);
-        let statement = self.statement();
+        let has_verified = std::mem::replace(&mut self.site.has_verified, true);
+        let statement = self.statement;
         let text = self.setup.arguments.text.as_ref().map(|text| text.column);
         // Nothing is similar to NULL.
         let own = match text {

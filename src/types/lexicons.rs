@@ -11,6 +11,7 @@ use super::ball::{Ball, Ball64};
 use super::datum::{Decode, argument, sql_type};
 use super::fingerprint64::Fp64;
 use super::returned_array::ReturnedArray;
+use crate::call::Call;
 
 /// A document's fingerprints under several lexicons.
 pub struct Fingerprints(pub Vec<Option<u64>>);
@@ -57,13 +58,13 @@ impl Fingerprints {
     }
 
     /// The array as a function result.
-    pub fn returned(&self, fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
-        ReturnedArray::new(self.0.iter().map(|fp| fp.map(u64::to_ne_bytes)), fcinfo)
+    pub fn returned(&self, call: &Call<'_>) -> ReturnedArray {
+        ReturnedArray::new(self.0.iter().map(|fp| fp.map(u64::to_ne_bytes)), call)
     }
 
     /// Balls of one radius around the fingerprints, as a function result.
-    pub fn balls(&self, radius: u32, fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
+    pub fn balls(&self, radius: u32, call: &Call<'_>) -> ReturnedArray {
         let around = |center| Ball { center, radius }.to_bytes();
-        ReturnedArray::new(self.0.iter().map(|fp| fp.map(around)), fcinfo)
+        ReturnedArray::new(self.0.iter().map(|fp| fp.map(around)), call)
     }
 }

@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use super::datum::{Encode, result, sql_type};
 use super::varlena::{LARGEST_VALUE, palloc_varlena, raise_too_large};
+use crate::call::Call;
 use crate::encoding;
 
 /// The elements of an array begin at a multiple of this, PostgreSQL's greatest alignment.
@@ -19,7 +20,7 @@ impl ReturnedArray {
     /// An array of the function's declared result type, whose elements have `N` bytes each.
     pub fn new<const N: usize>(
         values: impl ExactSizeIterator<Item = Option<[u8; N]>>,
-        fcinfo: pg_sys::FunctionCallInfo,
+        call: &Call<'_>,
     ) -> Self {
         let count = values.len();
         let (mut elements, mut bitmap) =
@@ -34,8 +35,7 @@ impl ReturnedArray {
             }
         }
         let has_null = elements.len() < count * N;
-        // SAFETY: PostgreSQL passes a valid call.
-        let function = unsafe { (*(*fcinfo).flinfo).fn_oid };
+        let function = call.function().map_or(pg_sys::InvalidOid, |function| function.fn_oid);
         // SAFETY: the function exists in the catalogue.
         let element = unsafe { pg_sys::get_element_type(pg_sys::get_func_rettype(function)) };
         ReturnedArray(if count == 0 {

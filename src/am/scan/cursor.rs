@@ -449,9 +449,11 @@ impl<K: TreeKey> Scan for Cursor<K> {
         self.passed = None;
         // SAFETY: the descriptor is this scan's.
         let desc = unsafe { &*desc };
-        self.index.store.snapshot = desc.xs_snapshot;
-        // SAFETY: the index's table is null or open until the scan ends.
-        self.index.store = unsafe { self.index.store.with_table(desc.heapRelation) };
+        let store = self.index.store;
+        // SAFETY: the index's table is null or open, and the snapshot null or valid, until the scan
+        // ends.
+        self.index.store =
+            unsafe { store.with_table(desc.heapRelation).with_snapshot(desc.xs_snapshot) };
         // SAFETY: the snapshot is valid, or null for a bitmap scan that has not begun.
         let is_mvcc = unsafe { is_mvcc(desc.xs_snapshot) };
         self.pin.is_kept = desc.xs_want_itup || !is_mvcc;
