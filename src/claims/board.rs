@@ -138,8 +138,8 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
 const NAME: &CStr = c"pg_simhash";
 
-/// The bytes for a claim, and for the header. Every version has the same: PostgreSQL raises an ERROR
-/// if sessions name different sizes of the segment.
+/// The bytes for a claim, and for the header. Every version has the same: if sessions name
+/// different sizes of the segment, PostgreSQL raises an ERROR.
 const PLACE: usize = 2048;
 const _: () = assert!(size_of::<Claim>() <= PLACE && size_of::<Header>() <= PLACE);
 

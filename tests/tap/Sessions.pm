@@ -1,5 +1,5 @@
-# Sessions of psql that run beside each other, each with a name. A test begins a statement in one, and
-# goes on with others before it reads the answer.
+# Sessions of psql that run beside each other, each with a name. A test begins a statement in one,
+# and goes on with others before it reads the answer.
 package Sessions;
 use strict;
 use warnings;
@@ -7,7 +7,8 @@ use IPC::Open2;
 use Test::More;
 use Exporter 'import';
 
-our @EXPORT = qw(open_session backend begin ended answer waits);
+our @EXPORT = qw(open_session backend begin ended answer waits
+	close_sessions);
 
 my %session;
 
@@ -61,6 +62,12 @@ sub waits
 SELECT count(*) = 1 FROM pg_locks WHERE pid = $session{$name}{backend} AND NOT granted
   AND locktype = '$kind'
 SQL
+}
+
+sub close_sessions
+{
+	for my $one (values %session) { close $one->{input}; waitpid $one->{pid}, 0; }
+	%session = ();
 }
 
 1;

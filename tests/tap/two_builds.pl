@@ -1,5 +1,6 @@
-# Sessions with two builds of the library, as after an upgrade without a restart: they keep near rows
-# out together, and a session's parallel workers do not read memory that another build has laid out.
+# Sessions with two builds of the library, as after an upgrade without a restart: they keep near
+# rows out together, and a session's parallel workers do not read memory that another build has laid
+# out.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -19,7 +20,8 @@ my $copy = PostgreSQL::Test::Utils::tempdir . '/server';
 system('cp', '-R', $root, $copy) == 0 or die "no copy of $root";
 chomp(my $library = `find '$copy' -name pg_simhash.so`);
 
-my $node = new_node('main', <<'CONF', install_path => $copy . substr(dirname($programs), length $root));
+my $install = $copy . substr(dirname($programs), length $root);
+my $node = new_node('main', <<'CONF', install_path => $install);
 autovacuum = off
 min_parallel_table_scan_size = 0
 min_parallel_index_scan_size = 0
@@ -106,6 +108,7 @@ is(answer('old', 'SET max_parallel_maintenance_workers = 0'), '', 'without worke
 is(answer('old', $parallel[0]), '', 'the old session goes on');
 index_is_clean($node, $_, "$_ is sound") for 'doc_fp', 'doc_body', 't_fp';
 
+close_sessions();
 $node->restart;
 open_session($node, $_) for 'new', 'another';
 answer('new', 'BEGIN');
@@ -115,4 +118,5 @@ is(answer('another', insert('at once', 0)), $has_board ? '' : 'ERROR:  55P03',
 	'after a restart all have the new build');
 answer('new', 'COMMIT');
 there_are(1, 'restarted', 'a row');
+close_sessions();
 done_testing();

@@ -535,7 +535,7 @@ SQL
 	answer_is($node, 'SELECT count(*) FROM rekeyed', '1', 'and does not come in by the key');
 }
 
-for my $s (values %session) { close $s->{input}; waitpid $s->{pid}, 0; }
+close_sessions();
 my @expected = ('unique constraint', 'that is still being written', 'lock timeout',
 	'deadlock detected', 'terminating connection');
 my $expected = join('|', @expected);
