@@ -5,13 +5,12 @@ use simhash_core::search::cost;
 use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
-use super::expression::Expression;
 use super::kind::{Kind, Searched, open};
 use super::passages::PassageRecipe;
 use super::path::{Path, Qual};
 use super::texts::Recipe;
 use crate::compat;
-use crate::planner::{kept_beside, made_radius, number_of_values};
+use crate::planner::{Constant, Expr, kept_beside, made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -167,7 +166,7 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    unsafe fn tells(&self, clause: Expression) -> bool {
+    unsafe fn tells(&self, clause: Expr) -> bool {
         match self {
             AnyRecipe::Near(recipe, _) => recipe.tells(clause),
             // SAFETY: `clause` is an index qual on the text.
@@ -179,7 +178,7 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `quals` are index quals on the text.
-    unsafe fn is_sure_of(&self, quals: &[Expression]) -> bool {
+    unsafe fn is_sure_of(&self, quals: &[Expr]) -> bool {
         match self {
             AnyRecipe::Near(..) => true,
             AnyRecipe::Passages(recipe) => {
@@ -193,7 +192,7 @@ impl AnyRecipe {
     ///
     /// # Safety
     /// `quals` are index quals on the text.
-    unsafe fn keys_of(&self, quals: &[Expression]) -> f64 {
+    unsafe fn keys_of(&self, quals: &[Expr]) -> f64 {
         match self {
             AnyRecipe::Near(_, bands) => f64::from(*bands),
             AnyRecipe::Passages(recipe) => {
@@ -226,7 +225,7 @@ impl TextScan {
         let recipe = AnyRecipe::of(rel);
         let of_text = path.quals().into_iter().filter(|qual| qual.column == path.searched());
         let quals = of_text.map(|qual| qual.clause).filter(|clause| clause.null_test().is_none());
-        let quals: Vec<Expression> = quals.collect();
+        let quals: Vec<Expr> = quals.collect();
         // SAFETY: `quals` are index quals on the text.
         let is_told = quals.iter().any(|&qual| unsafe { recipe.tells(qual) });
         let pages = f64::from(path.index().pages);
@@ -301,15 +300,14 @@ impl Part {
                 continue;
             }
             quals.push(info);
-            if clause.array_operator().is_some() {
+            if clause.tag() == pg_sys::NodeTag::T_ScalarArrayOpExpr {
                 // SAFETY: the array is an expression of the query that is planned.
-                let length = |array: Expression| unsafe {
-                    compat::array_length(path.root(), array.as_ptr())
-                };
+                let length =
+                    |array: Expr| unsafe { compat::array_length(path.root(), array.as_ptr()) };
                 listed *= clause.argument(1).map_or(1.0, length);
             }
             let is_null = pg_sys::NullTestType::IS_NULL;
-            if clause.null_test().is_none_or(|test| test.nulltesttype == is_null) {
+            if clause.null_test().is_none_or(|test| test == is_null) {
                 free.retain(|&other| other != column);
             }
         }
@@ -405,8 +403,8 @@ fn least_reach(path: Path, held: Searched) -> Reach {
 
 /// The distance of a condition on the searched column, and its number of fingerprints if that is
 /// known.
-fn clause_reach(path: Path, held: Searched, clause: Expression) -> Option<(u32, Option<f64>)> {
-    let operator = clause.operator()?.opno;
+fn clause_reach(path: Path, held: Searched, clause: Expr) -> Option<(u32, Option<f64>)> {
+    let operator = clause.operator()?;
     // SAFETY: the index has an operator family for each key column; a catalogue look-up.
     let number = unsafe {
         let family = *path.index().opfamily.add(path.searched());
@@ -418,15 +416,15 @@ fn clause_reach(path: Path, held: Searched, clause: Expression) -> Option<(u32, 
     // The indexed column is on the left.
     let argument = clause.argument(1)?;
     // A constant is decoded by the layout of its type, so the layout has to fit.
-    let fits = |constant: &&pg_sys::Const| held.kind.operand_fits(number, constant.consttype);
+    let fits = |constant: &Constant| held.kind.operand_fits(number, constant.type_oid());
     let Some(constant) = argument.constant().filter(fits) else {
         // A ball around a parameter or a column of another table may still have a constant radius.
         let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
         // SAFETY: the argument is an expression of the query that is planned.
-        let distance = fixed.or_else(|| unsafe { made_radius(path.root(), argument.as_ptr()) });
+        let distance = fixed.or_else(|| unsafe { made_radius(path.root(), argument) });
         return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
     };
-    let value = constant.constvalue;
+    let value = constant.datum();
     if held.kind == Kind::Bits {
         // A bit string of another length raises an ERROR in execution, not in planning.
         // SAFETY: the constant has the layout of a ball, and is not NULL.

@@ -5,7 +5,7 @@
 //! [`keys`] (columns, and how their values become keys), [`texts`], [`passages`] and [`text_keys`]
 //! (keys of texts), [`asked`] (what a search of texts asks for), [`columns`] and [`scope`] (columns
 //! compared by equality, and included columns), [`insert`], [`build`], [`scan`], [`vacuum`],
-//! [`cost`], [`path`] and [`expression`] (what the planner knows), [`validate`]. For SQL functions
+//! [`cost`] and [`path`] (what the planner knows), [`validate`]. For SQL functions
 //! that are given an index: [`opened`], [`rights`] (privileges), [`elsewhere`] (tables whose rows
 //! are elsewhere), [`info`], [`check`] and [`recipe`]. `crates/simhash-index/README.md` is the
 //! chapter.
@@ -16,7 +16,6 @@ pub mod check;
 pub mod columns;
 mod cost;
 pub mod elsewhere;
-mod expression;
 pub mod handler;
 pub mod info;
 mod insert;

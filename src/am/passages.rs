@@ -14,7 +14,6 @@ use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
-use super::expression::Expression;
 use super::options::Options;
 use super::texts::{
     expect_same_values, expect_same_words, lines_of, schema_of, warn_once, words_of,
@@ -22,6 +21,7 @@ use super::texts::{
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::models::simhasher_for;
+use crate::planner::Expr;
 use crate::storage::{IndexRel, meta, note};
 use crate::types::datum::Decode;
 use crate::types::text::with_text;
@@ -112,7 +112,7 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn tells(&self, clause: Expression) -> bool {
+    pub unsafe fn tells(&self, clause: Expr) -> bool {
         // SAFETY: `clause` is an index qual on the text.
         let passage = unsafe { constant_of(clause) };
         passage.is_none_or(|passage| {
@@ -127,7 +127,7 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn keys_of(&self, clause: Expression) -> f64 {
+    pub unsafe fn keys_of(&self, clause: Expr) -> f64 {
         // Two keys from each window, which is half of a passage long.
         let keys = |bytes: usize, words: usize| {
             1.0 + 4.0 * (bytes / BYTES_PER_WORD).saturating_sub(words) as f64 / words as f64
@@ -144,7 +144,7 @@ impl PassageRecipe {
     ///
     /// # Safety
     /// `clause` is an index qual on the text.
-    pub unsafe fn is_sure_of(&self, clause: Expression) -> bool {
+    pub unsafe fn is_sure_of(&self, clause: Expr) -> bool {
         // SAFETY: `clause` is an index qual on the text.
         unsafe { constant_of(clause) }.is_some() || knows_words(clause)
     }
@@ -171,24 +171,24 @@ const USUAL_BYTES: usize = 600;
 const BYTES_PER_WORD: usize = 6;
 
 /// The right operand of an operator clause.
-fn asked_of(clause: Expression) -> Option<Expression> {
+fn asked_of(clause: Expr) -> Option<Expr> {
     clause.operator().and_then(|_| clause.argument(1))
 }
 
 /// Whether the right operand of an operator clause is a call with a constant second argument, as
 /// text_passage's number of words is.
-fn knows_words(clause: Expression) -> bool {
+fn knows_words(clause: Expr) -> bool {
     let call = asked_of(clause).filter(|asked| asked.call().is_some());
     let words = call.and_then(|call| call.argument(1));
-    words.is_some_and(|words| words.tag() == pg_sys::NodeTag::T_Const)
+    words.is_some_and(Expr::is_constant)
 }
 
 /// The right operand of an operator clause, if it is a constant.
 ///
 /// # Safety
 /// `clause` is an index qual on a text searched for passages.
-unsafe fn constant_of<'a>(clause: Expression) -> Option<TextPassage<'a>> {
-    let value = asked_of(clause)?.constant()?.constvalue;
+unsafe fn constant_of<'a>(clause: Expr) -> Option<TextPassage<'a>> {
+    let value = asked_of(clause)?.constant()?.datum();
     // SAFETY: the operator's right-hand type is text_passage, and the constant is not NULL.
     Some(unsafe { TextPassage::decode(value) })
 }

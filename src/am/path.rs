@@ -2,8 +2,7 @@
 
 use pgrx::{PgList, pg_sys};
 
-use super::expression::Expression;
-use crate::planner::index_quals;
+use crate::planner::{Expr, index_quals};
 
 /// An index path whose cost is asked for, and the planner's state. Both are valid while a copy is
 /// used, and so are their lists.
@@ -17,7 +16,7 @@ pub struct Path {
 pub struct Qual {
     pub column: usize,
     pub info: *mut pg_sys::RestrictInfo,
-    pub clause: Expression,
+    pub clause: Expr,
 }
 
 impl Path {
@@ -51,7 +50,7 @@ impl Path {
         let quals = unsafe { index_quals(self.path) }.into_iter();
         let quals = quals.filter_map(|(column, info)| {
             // SAFETY: a qual's clause is an expression of the planner's.
-            let clause = unsafe { Expression::new((*info).clause.cast()) }?;
+            let clause = unsafe { Expr::new((*info).clause.cast()) }?;
             Some(Qual { column, info, clause })
         });
         quals.collect()

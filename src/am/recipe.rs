@@ -3,13 +3,13 @@
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 
-use super::expression::Expression;
 use super::opened::Opened;
 use super::rights::check_may_read;
 use crate::catalog::Schema;
 use crate::catalog::members::Extension;
 use crate::catalog::names::relation_name;
 use crate::error::raise;
+use crate::planner::{Constant, Expr};
 use crate::types::any_fingerprint::AnyFp;
 use crate::types::datum::Encode;
 use crate::types::{Text, Width};
@@ -33,15 +33,15 @@ pub fn fingerprint_like(index: pg_sys::Oid, text: &str, schema: Schema) -> Optio
         pg_sys::evaluate_expr(call.cast(), (*call).funcresulttype, -1, pg_sys::InvalidOid)
     };
     // SAFETY: evaluate_expr returns a constant of its own.
-    let made = unsafe { Expression::new(made.cast()) };
-    let value = made.as_ref().and_then(Expression::constant).map(|made| made.constvalue);
+    let made = unsafe { Expr::new(made.cast()) };
+    let value = made.and_then(Expr::constant).map(Constant::datum);
     // SAFETY: the call's result is a fingerprint of this width, and not NULL.
     value.map(|value| unsafe { AnyFp::of(value, width) })
 }
 
 /// The expression of the searched column, the last key column: the index's own, or that of a
 /// generated column.
-fn searched_expression(opened: &Opened) -> Option<Expression> {
+fn searched_expression(opened: &Opened) -> Option<Expr> {
     let rel = opened.rel();
     let searched = rel.key_columns() - 1;
     let expression = match rel.table_column(searched) {
@@ -56,16 +56,16 @@ fn searched_expression(opened: &Opened) -> Option<Expression> {
         },
     };
     // SAFETY: the expression is a copy that nobody else has.
-    unsafe { Expression::new(expression) }
+    unsafe { Expr::new(expression) }
 }
 
 /// The call that makes fingerprints of a text, and their width. It may be inside casts and inside
 /// functions of pg_simhash that take a fingerprint first, as `hamming_ball` does.
-fn recipe(mut node: Expression, schema: Schema) -> Option<(Expression, Width)> {
+fn recipe(mut node: Expr, schema: Schema) -> Option<(Expr, Width)> {
     let extension = Extension::installed()?;
     loop {
         let Some(call) = node.call() else {
-            node = node.under_relabelling()?;
+            node = node.of_other_type()?;
             continue;
         };
         let first = node.argument(0)?;
@@ -77,7 +77,7 @@ fn recipe(mut node: Expression, schema: Schema) -> Option<(Expression, Width)> {
             && let Some(width) = Width::of_type(function.result, schema)
         {
             let mut others = (1..).map_while(|place| node.argument(place));
-            let are_constant = others.all(|other| other.tag() == pg_sys::NodeTag::T_Const);
+            let are_constant = others.all(Expr::is_constant);
             return are_constant.then_some((node, width));
         }
         if function.is_none() && !is_cast {

@@ -20,14 +20,13 @@ use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::asked::{Asked, Wanted};
-use super::expression::Expression;
 use super::kind::Kind;
 use super::options::Options;
 use crate::catalog::Schema;
 use crate::error::{raise, warn};
 use crate::models::sketches::Sketches;
 use crate::models::{named, simhasher_for};
-use crate::planner::{is_near_text, near_text_call};
+use crate::planner::{Constant, Expr, is_near_text, near_text_call};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
 use crate::types::datum::Decode;
@@ -76,7 +75,7 @@ impl Recipe {
     fn of_expression(rel: IndexRel) -> Self {
         let call = rel.expression(rel.key_columns() - 1);
         // SAFETY: the expression is a copy.
-        let call = call.and_then(|call| unsafe { Expression::new(call) });
+        let call = call.and_then(|call| unsafe { Expr::new(call) });
         let Some((similarity, config)) = call.and_then(constants_of) else {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -108,7 +107,7 @@ impl Recipe {
 
     /// Whether the index's keys can find the rows that meet a clause, as far as the planner knows
     /// its argument.
-    pub fn tells(&self, clause: Expression) -> bool {
+    pub fn tells(&self, clause: Expr) -> bool {
         let serves = |similarity: f64, config: &str| {
             similarity >= self.similarity && ConfigText::same_sets(config, &self.config)
         };
@@ -118,11 +117,11 @@ impl Recipe {
         if let Some((similarity, config)) = constants_of(argument) {
             return serves(similarity, &config);
         }
-        let is_near = |constant: &&pg_sys::Const| is_near_text(constant.consttype);
+        let is_near = |constant: &Constant| is_near_text(constant.type_oid());
         let Some(constant) = argument.constant().filter(is_near) else { return true };
         let read = |near: NearText<'_>| serves(near.similarity, &near.config);
         // SAFETY: the constant is a near_text, and not NULL.
-        unsafe { NearText::with(constant.constvalue, read) }
+        unsafe { NearText::with(constant.datum(), read) }
     }
 
     /// Sets the recipe's numbers in the meta page's content.
@@ -256,17 +255,12 @@ fn raise_similarity(similarity: f64) -> ! {
 }
 
 /// The similarity and the config of a call of near_text, if both are constants.
-fn constants_of(call: Expression) -> Option<(f64, String)> {
-    // SAFETY: the call is an expression.
-    let [_, similarity, config] = unsafe { near_text_call(call.as_ptr()) }?;
-    let constant = |node: *mut pg_sys::Node| {
-        // SAFETY: an argument is an expression, which changes no more than its call.
-        unsafe { Expression::new(node) }?.constant().map(|constant| constant.constvalue)
-    };
-    let (similarity, config) = (constant(similarity)?, constant(config)?);
-    let similarity = f64::from_bits(similarity.value() as u64);
+fn constants_of(call: Expr) -> Option<(f64, String)> {
+    let [_, similarity, config] = near_text_call(call)?;
+    let (similarity, config) = (similarity.constant()?, config.constant()?);
     // SAFETY: this argument of near_text is a config, and not NULL.
-    Some((similarity, unsafe { ConfigText::decode(config) }.as_str().into()))
+    let config = unsafe { ConfigText::decode(config.datum()) };
+    Some((similarity.double(), config.as_str().into()))
 }
 
 /// Makes the keys of an index of near texts.

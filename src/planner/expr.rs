@@ -1,4 +1,4 @@
-//! Expressions of the query that is planned, as handles that are read safely.
+//! Expressions, such as those of the query that is planned, as handles that are read safely.
 
 use std::ptr::NonNull;
 
@@ -10,8 +10,8 @@ use crate::catalog::cache::valid;
 ///
 /// Invariant: the node and all nodes below it are as PostgreSQL makes them: a node has the fields
 /// that its tag says, and the arguments of a function or an operator have the types that it takes.
-/// They exist until the hook or the support function returns for which the handle was made, and no
-/// handle is used after that.
+/// They exist, and nobody else changes them, until the hook or the support function returns for which
+/// the handle was made, or its maker lets them go; no handle is used after that.
 #[derive(Clone, Copy)]
 pub struct Expr(NonNull<pg_sys::Node>);
 
@@ -108,6 +108,11 @@ impl Expr {
         self.arguments_at().map(|at| Exprs(unsafe { *at }))
     }
 
+    /// One of these arguments, counted from 0.
+    pub fn argument(self, place: usize) -> Option<Expr> {
+        self.arguments()?.get(place)
+    }
+
     /// A copy of a call, of an operator, or of a comparison with an array, with other arguments.
     ///
     /// # Safety
@@ -169,6 +174,13 @@ impl Expr {
         Some((expression.boolop, Exprs(expression.args)))
     }
 
+    /// Which test IS NULL or IS NOT NULL it is.
+    pub fn null_test(self) -> Option<pg_sys::NullTestType::Type> {
+        // SAFETY: the tag is of this type.
+        let test: pg_sys::NullTest = unsafe { self.fields(pg_sys::NodeTag::T_NullTest)? };
+        Some(test.nulltesttype)
+    }
+
     /// Whether it is a constant, or NULL.
     pub fn is_constant(self) -> bool {
         self.tag() == pg_sys::NodeTag::T_Const
@@ -195,6 +207,16 @@ impl Expr {
             let relabel: pg_sys::RelabelType = self.fields(pg_sys::NodeTag::T_RelabelType)?;
             Some((Expr::new(relabel.arg.cast())?, relabel.resulttype))
         }
+    }
+
+    /// The expression under a change of type without a function, also one to a domain.
+    pub fn of_other_type(self) -> Option<Expr> {
+        // SAFETY: the tag is of this type, and such a node has an expression under it.
+        let coerced = || unsafe {
+            let coerced: pg_sys::CoerceToDomain = self.fields(pg_sys::NodeTag::T_CoerceToDomain)?;
+            Expr::new(coerced.arg.cast())
+        };
+        self.relabelled().map(|(under, _)| under).or_else(coerced)
     }
 
     /// The expression under a change of type from a domain to its base type. PostgreSQL ignores it

@@ -45,6 +45,7 @@ mod values;
 mod variable;
 pub mod whole;
 
+pub use expr::{Constant, Expr};
 pub use index::index_quals;
 pub use measures::access_method;
 pub use near::rows::{is_near_text, kept_beside, near_text_call};

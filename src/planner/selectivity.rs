@@ -224,9 +224,9 @@ fn constant_radius(root: Root, radius: Expr) -> Option<u32> {
 ///
 /// # Safety
 /// `root` is the planner's state, and `ball` an expression of its query.
-pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: *mut pg_sys::Node) -> Option<u32> {
-    // SAFETY: the planner's state, and an expression of its query.
-    let (root, ball) = unsafe { (Root::new(root)?, Expr::new(ball)?) };
+pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: Expr) -> Option<u32> {
+    // SAFETY: the planner's state.
+    let root = unsafe { Root::new(root) }?;
     let [_, radius] = made_ball(ball)?;
     constant_radius(root, radius)
 }

@@ -278,13 +278,8 @@ pub fn is_near_text(type_oid: pg_sys::Oid) -> bool {
 }
 
 /// As [`made`], of the extension that is installed.
-///
-/// # Safety
-/// `node` is an expression or null.
-pub unsafe fn near_text_call(node: *mut pg_sys::Node) -> Option<[*mut pg_sys::Node; 3]> {
-    // SAFETY: `node` is an expression or null.
-    let node = unsafe { Expr::new(node) }?;
-    Some(made(&Objects::get().near()?, node)?.map(Expr::as_ptr))
+pub fn near_text_call(node: Expr) -> Option<[Expr; 3]> {
+    made(&Objects::get().near()?, node)
 }
 
 /// The text, the similarity and the configuration of a call of near_text.
