@@ -1,9 +1,9 @@
 //! The keys that rows share, by which rows become candidates for each other.
 
-use super::blocks::Meeting;
 use super::classes::Classes;
 use super::rows::Rows;
 use crate::base::interrupt::Interrupt;
+use crate::whole::sharing::blocks::Meeting;
 use crate::whole::sharing::is_shared;
 
 /// Keys that are too frequent to propose pairs.

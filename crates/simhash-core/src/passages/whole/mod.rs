@@ -8,10 +8,9 @@
 //!
 //! A row is identified by its place, its number from 0 in the order of processing. One row
 //! represents all rows with an equal text ([`classes`]). If memory does not hold the keys of all
-//! rows, places are processed in blocks ([`blocks`]), with one walk over the index for each pair of
+//! rows, places are processed in blocks ([`Blocks`]), with one walk over the index for each pair of
 //! blocks.
 
-mod blocks;
 mod classes;
 mod compare;
 mod keys;
@@ -26,7 +25,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::base::interrupt::Interrupt;
 pub use crate::whole::sharing::Full;
-use blocks::{Blocks, Meeting};
+use crate::whole::sharing::blocks::{Blocks, Meeting};
 use classes::{Classes, NONE};
 use compare::Table;
 use keys::{Account, Law, Lists, walk};
@@ -285,8 +284,7 @@ impl Pairs {
         let lists = match walk(rows, places, (law, &classes), &meeting, account_of, memory) {
             Ok(lists) => lists,
             Err(degrees) => {
-                blocks = Blocks::divided(&degrees, law.split, memory);
-                drop(degrees);
+                blocks = Blocks::divided(degrees.into_iter(), law.split, memory);
                 meeting = blocks.next().ok_or(Full)?;
                 walk(rows, places, (law, &classes), &meeting, None, memory).map_err(|_| Full)?
             }

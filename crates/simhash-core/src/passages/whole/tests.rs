@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::blocks::Blocks;
 use super::compare::Common;
 use super::*;
 use crate::base::random::SplitMix64;
@@ -397,32 +396,6 @@ fn hashes_that_are_equal_decide_nothing() {
         }
     }
     assert!(found > 1000, "{found}");
-}
-
-#[test]
-fn blocks_meet_once() {
-    let mut random = SplitMix64::new(53);
-    for (places, split) in [(2, None), (50, None), (50, Some(20)), (50, Some(1)), (50, Some(49))] {
-        let degrees: Vec<u32> = (0..places).map(|_| random.below(9) as u32).collect();
-        let mut blocks = Blocks::divided(&degrees, split, 20 * 12 * 2);
-        let (mut met, mut share) = (HashMap::new(), 0.0);
-        while let Some(meeting) = blocks.next() {
-            let keys = |place: u32| degrees[place as usize];
-            let sizes = [&meeting.first, &meeting.second].map(|x| x.clone().map(keys).sum::<u32>());
-            assert!(sizes.iter().all(|&size| size <= 20));
-            assert!((blocks.share(0.0) - share).abs() < 1e-9);
-            share = blocks.share(1.0);
-            for a in meeting.first.clone() {
-                for b in meeting.second.clone().filter(|&b| b > a) {
-                    *met.entry((a, b)).or_insert(0) += 1;
-                }
-            }
-        }
-        assert!((share - 1.0).abs() < 1e-9);
-        let all = (0..places).flat_map(|b| (0..b).map(move |a| (a, b)));
-        let all = all.filter(|&(a, b)| split.is_none_or(|split| a < split && b >= split));
-        assert_eq!(met, all.map(|pair| (pair, 1)).collect());
-    }
 }
 
 #[test]

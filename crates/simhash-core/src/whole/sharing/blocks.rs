@@ -1,4 +1,5 @@
-//! Divides places into blocks whose keys fit in memory, and orders the joins of blocks.
+//! Blocks of places, for when memory does not hold the keys of all rows, and the order in which
+//! they meet.
 
 use std::ops::Range;
 
@@ -13,16 +14,16 @@ pub const READING: f64 = 0.25;
 pub fn shared(
     rows: &mut impl Rows,
     places: u32,
-    Meeting { first, second }: &Meeting,
+    meeting: &Meeting,
     wanted: impl Fn(u32) -> bool,
     least: usize,
     memory: usize,
 ) -> Result<Shared, Full> {
     let mut builder = Builder::new(places as usize, memory);
-    let split = (first != second).then_some(second.start);
+    let split = meeting.split();
     let mut full = false;
     rows.each_key(&mut |key| {
-        key.retain(|place| (first.contains(place) || second.contains(place)) && wanted(*place));
+        key.retain(|&place| meeting.has(place) && wanted(place));
         key.sort_unstable();
         if is_shared(key, split) {
             full = builder.push(key).is_err();
@@ -32,24 +33,27 @@ pub fn shared(
     if full { Err(Full) } else { Ok(builder.finish(least, split, &mut || rows.check())) }
 }
 
-/// Blocks of places. Each is joined with those before it, and then with itself.
+/// The memory of a key of a row in bytes, at most: the row in the key's list, a share of the list's
+/// start, and the key in the row's list.
+const OF_POSTING: usize = 3 * size_of::<u32>();
+
+/// The blocks of places, and the order of their meetings. A meeting is a pair of blocks to compare.
+/// Each block meets the blocks before it and then itself. With two sides, each block of the second
+/// side meets each of the first.
 ///
-/// At first there is one block. If memory does not hold its keys, [`Blocks::divide`] makes blocks
-/// so small that it should hold those of any two.
-#[derive(Clone, Debug)]
+/// A block is as large as possible while memory still holds the keys of any two blocks.
 pub struct Blocks {
-    places: u32,
-    size: u32,
-    /// All places below have been joined with each other.
-    done: u32,
-    /// The places below have been joined with the block that begins at `done`.
-    joined: u32,
-    /// In a join of two tables, the places below are those of the first. Places of one table are
-    /// not joined with each other.
-    split: Option<u32>,
+    blocks: Vec<Range<u32>>,
+    /// The number of blocks of the first side, if there are two sides.
+    of_first: Option<usize>,
+    /// The next blocks to meet, and the number of meetings so far.
+    first: usize,
+    second: usize,
+    met: usize,
 }
 
-/// A join of a block with an earlier one, or with itself.
+/// Two blocks: each row of one is to be compared with each row of the other. If both are the same
+/// block, each row is to be compared with the rows before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
     pub first: Range<u32>,
@@ -60,73 +64,96 @@ impl Meeting {
     pub fn is_of_one(&self) -> bool {
         self.first == self.second
     }
+
+    pub fn has(&self, place: u32) -> bool {
+        self.first.contains(&place) || self.second.contains(&place)
+    }
+
+    /// The end of the first block's places, if there are two blocks.
+    pub fn split(&self) -> Option<u32> {
+        (!self.is_of_one()).then_some(self.second.start)
+    }
 }
 
 impl Blocks {
-    pub fn new(places: u32, split: Option<u32>) -> Self {
-        Self { places, size: places.max(1), done: split.unwrap_or(0), joined: 0, split }
-    }
-
-    /// The next blocks to join.
-    pub fn next(&self) -> Option<Meeting> {
-        if self.done >= self.places {
-            return None;
-        }
-        let second = self.done..self.places.min(self.done.saturating_add(self.size));
-        let others = self.split.unwrap_or(self.done);
-        let first = if self.joined < others {
-            self.joined..others.min(self.joined.saturating_add(self.size))
-        } else {
-            second.clone()
+    /// One block for each side. None, if a side has no places.
+    pub fn of_all(places: u32, split: Option<u32>) -> Self {
+        let blocks = match split {
+            Some(split) => vec![0..split, split..places],
+            None => vec![Range { start: 0, end: places }],
         };
-        Some(Meeting { first, second }).filter(|meeting| {
-            // The first table has no rows.
-            self.split.is_none() || !meeting.is_of_one()
-        })
-    }
-
-    /// Records that a meeting is done.
-    pub fn met(&mut self, meeting: &Meeting) {
-        if !meeting.is_of_one() {
-            self.joined = meeting.first.end;
-        }
-        if meeting.is_of_one() || self.split == Some(self.joined) {
-            (self.done, self.joined) = (meeting.second.end, 0);
+        match blocks.iter().any(Range::is_empty) {
+            true => Self::new(Vec::new(), None),
+            false => Self::new(blocks, split.map(|_| 1)),
         }
     }
 
-    /// Makes blocks smaller, after a meeting took more than `memory` bytes. `Err` if they are as
-    /// small as they can be.
-    pub fn divide(&mut self, bands: usize, memory: usize) -> Result<(), Full> {
-        // For each band a posting, its share of a list's start, and the row's key.
-        let of_row = bands * 3 * size_of::<u32>();
-        let size = u32::try_from(memory / (2 * of_row)).unwrap_or(u32::MAX).max(1);
-        if size >= self.size {
+    fn new(blocks: Vec<Range<u32>>, of_first: Option<usize>) -> Self {
+        Blocks { blocks, of_first, first: 0, second: of_first.unwrap_or(0), met: 0 }
+    }
+
+    /// Divides places into blocks such that `memory` bytes hold the keys of any two. `degrees` are
+    /// the numbers of keys of each place. A row with more keys than that is a block of its own.
+    pub fn divided(
+        degrees: impl ExactSizeIterator<Item = u32>,
+        split: Option<u32>,
+        memory: usize,
+    ) -> Self {
+        let most = memory / (2 * OF_POSTING);
+        let places = degrees.len() as u32;
+        let (mut blocks, mut of_first) = (Vec::new(), None);
+        let (mut start, mut keys) = (0, 0);
+        for (place, degree) in (0u32..).zip(degrees) {
+            let degree = degree as usize;
+            let is_split = split == Some(place);
+            if place > start && (keys + degree > most || is_split) {
+                blocks.push(start..place);
+                (start, keys) = (place, 0);
+            }
+            if is_split {
+                of_first = Some(blocks.len());
+            }
+            keys += degree;
+        }
+        blocks.push(start..places);
+        Self::new(blocks, of_first)
+    }
+
+    /// Begins anew with smaller blocks, in which each place has `degree` keys, because memory did not
+    /// hold the keys of a meeting.
+    ///
+    /// # Errors
+    /// If the blocks are as small as they can be.
+    pub fn divide(&mut self, degree: usize, memory: usize) -> Result<(), Full> {
+        let places = self.blocks.last().map_or(0, |last| last.end);
+        let split = self.of_first.map(|first| self.blocks[first].start);
+        let degrees = (0..places as usize).map(|_| degree as u32);
+        let divided = Self::divided(degrees, split, memory);
+        if divided.blocks.len() <= self.blocks.len() {
             return Err(Full);
         }
-        self.size = size;
+        *self = divided;
         Ok(())
     }
 
-    /// The share of all work that is done, 0 to 1, if the share `within` of the next meeting is.
+    /// The next meeting.
+    pub fn next(&mut self) -> Option<Meeting> {
+        let second = self.blocks.get(self.second)?.clone();
+        let first = self.blocks[self.first].clone();
+        let last = self.of_first.map_or(self.second, |count| count - 1);
+        self.met += 1;
+        if self.first == last {
+            (self.first, self.second) = (0, self.second + 1);
+        } else {
+            self.first += 1;
+        }
+        Some(Meeting { first, second })
+    }
+
+    /// The fraction of the work that is done; `within` is that of the current meeting.
     pub fn share(&self, within: f64) -> f64 {
-        let (places, done) = (f64::from(self.places), f64::from(self.done));
-        let first = self.split.map_or(0.0, f64::from);
-        let all = match self.split {
-            Some(_) => 2.0 * first * (places - first),
-            None => places * places,
-        };
-        let before = match self.split {
-            Some(_) => 2.0 * first * (done - first),
-            None => done * done,
-        };
-        let block = f64::from(self.size).min(places - done);
-        let next = match self.next() {
-            None => 0.0,
-            Some(meeting) if meeting.is_of_one() => block * block,
-            Some(Meeting { first, .. }) => 2.0 * f64::from(first.end - first.start) * block,
-        };
-        let joined = 2.0 * f64::from(self.joined) * block;
-        ((before + joined + within * next) / all.max(1.0)).min(1.0)
+        let count = self.blocks.len();
+        let all = self.of_first.map_or(count * (count + 1) / 2, |first| first * (count - first));
+        (self.met as f64 - 1.0 + within) / all as f64
     }
 }

@@ -49,7 +49,7 @@ pub fn star(cover: Cover, places: u32) -> Clusters {
 pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Result<Clusters, Full> {
     let mut cover = Cover::new(places);
     let mut unions = Unions::new(places);
-    let mut blocks = Blocks::new(places, None);
+    let mut blocks = Blocks::of_all(places, None);
     while let Some(meeting) = blocks.next() {
         let found = shared(rows, places, &meeting, |_| true, law.sketch.shared, memory);
         let Ok(shared) = found else {
@@ -68,7 +68,6 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
             }
         }
         unite_others(&mut looking, &mut unions, &cover, &blocks, rows);
-        blocks.met(&meeting);
     }
     Ok(unions.into_clusters(rows))
 }

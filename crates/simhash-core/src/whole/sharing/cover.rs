@@ -71,7 +71,7 @@ pub fn cover(
     memory: usize,
 ) -> Result<Cover, Full> {
     let mut cover = Cover::new(places);
-    let mut blocks = Blocks::new(places, split);
+    let mut blocks = Blocks::of_all(places, split);
     while let Some(meeting) = blocks.next() {
         let first = if meeting.is_of_one() { 0..0 } else { meeting.first.clone() };
         let wanted = |place: u32| !first.contains(&place) || cover.is_kept(place);
@@ -81,7 +81,6 @@ pub fn cover(
             continue;
         };
         Looking::new(shared, law, memory, split, rows).look_up(&mut cover, &blocks, rows);
-        blocks.met(&meeting);
     }
     Ok(cover)
 }

@@ -40,7 +40,7 @@ impl Pairs {
             law,
             places,
             memory,
-            blocks: Blocks::new(places, split),
+            blocks: Blocks::of_all(places, split),
             meeting: None,
             next: 0,
             batch: FIRST_BATCH,
@@ -78,13 +78,12 @@ impl Pairs {
     /// Begins the next meeting if the current one has no more rows to look up. False at the end.
     fn meet(&mut self, rows: &mut impl Rows) -> Result<bool, Full> {
         loop {
-            if let Some((meeting, looking)) = &self.meeting {
-                if self.next < looking.shared.len() {
-                    return Ok(true);
-                }
-                self.blocks.met(meeting);
-                self.meeting = None;
+            if let Some((_, looking)) = &self.meeting
+                && self.next < looking.shared.len()
+            {
+                return Ok(true);
             }
+            self.meeting = None;
             let Some(meeting) = self.blocks.next() else { return Ok(false) };
             let least = self.law.sketch.shared;
             let Ok(shared) = shared(rows, self.places, &meeting, |_| true, least, self.memory)

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::blocks::Blocks;
 use super::*;
 use crate::Config;
 use crate::base::random::SplitMix64;
@@ -345,27 +346,45 @@ fn too_little_memory_is_said() {
 
 #[test]
 fn blocks_meet_once_and_say_how_much_is_done() {
-    for (places, split) in [(0, None), (1, None), (1000, None), (1000, Some(300)), (1000, Some(0))]
-    {
-        let mut blocks = blocks::Blocks::new(places, split);
-        let _ = blocks.divide(35, 35 * 12 * 2 * 70);
-        let (mut met, mut share) = (vec![0u8; (places * places) as usize], 0.0);
+    let mut random = SplitMix64::new(53);
+    for (places, split) in [(2, None), (50, None), (50, Some(20)), (50, Some(1)), (50, Some(49))] {
+        let degrees: Vec<u32> = (0..places).map(|_| random.below(9) as u32).collect();
+        let mut blocks = Blocks::divided(degrees.iter().copied(), split, 20 * 12 * 2);
+        let (mut met, mut share) = (HashMap::new(), 0.0);
         while let Some(meeting) = blocks.next() {
-            assert!(blocks.share(0.0) >= share - 1e-9 && blocks.share(1.0) >= blocks.share(0.5));
+            let keys = |place: u32| degrees[place as usize];
+            let sizes = [&meeting.first, &meeting.second].map(|x| x.clone().map(keys).sum::<u32>());
+            assert!(sizes.iter().all(|&size| size <= 20));
+            assert!((blocks.share(0.0) - share).abs() < 1e-9);
             share = blocks.share(1.0);
             for a in meeting.first.clone() {
                 for b in meeting.second.clone().filter(|&b| b > a) {
-                    met[(a * places + b) as usize] += 1;
+                    *met.entry((a, b)).or_insert(0) += 1;
                 }
             }
-            blocks.met(&meeting);
-            assert!((blocks.share(0.0) - share).abs() < 1e-9);
         }
-        for b in 0..places {
-            for a in 0..b {
-                let meet = split.is_none_or(|split| a < split && b >= split);
-                assert_eq!(met[(a * places + b) as usize], u8::from(meet), "{a} {b} {split:?}");
-            }
-        }
+        assert!((share - 1.0).abs() < 1e-9);
+        let all = (0..places).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let all = all.filter(|&(a, b)| split.is_none_or(|split| a < split && b >= split));
+        assert_eq!(met, all.map(|pair| (pair, 1)).collect());
     }
+}
+
+#[test]
+fn blocks_are_divided_once() {
+    for (places, split) in [(1000, None), (1000, Some(300))] {
+        let mut blocks = Blocks::of_all(places, split);
+        let whole = blocks.next().unwrap();
+        assert_eq!((whole.first.start, whole.second.end), (0, places));
+        blocks.divide(35, 35 * 12 * 2 * 70).unwrap();
+        let first = blocks.next().unwrap();
+        assert_eq!(first.first, 0..70);
+        assert_eq!(blocks.divide(35, 35 * 12 * 2 * 70), Err(Full));
+        assert_eq!(blocks.divide(35, 1), Ok(()));
+        assert_eq!(blocks.divide(35, 1), Err(Full));
+    }
+    for split in [Some(0), Some(9)] {
+        assert_eq!(Blocks::of_all(9, split).next(), None);
+    }
+    assert_eq!(Blocks::of_all(0, None).next(), None);
 }
