@@ -36,7 +36,7 @@ CREATE FUNCTION of(kind text, variant int DEFAULT 0) RETURNS fingerprint64 LANGU
 CREATE TABLE doc AS
   SELECT i AS id, of((i / 3)::text, i % 3) AS fp, (SELECT string_agg(
     CASE WHEN n = i % 3 THEN 'own' ELSE test.word(i / 3 || ' ' || n) END, ' ')
-    FROM generate_series(0, 15) n) AS body
+    FROM generate_series(0, 29) n) AS body
   FROM generate_series(1, 12000) i;
 ALTER TABLE doc ADD PRIMARY KEY (id);
 CREATE INDEX doc_fp ON doc USING simhash (fp);
@@ -59,9 +59,10 @@ sub there_are
 	answer_is($node, "SELECT count(*) FROM t WHERE kind = '$kind'", $count, $test);
 }
 
+# Statements with parallel workers. They return no row.
 my @parallel = (
 	'REINDEX INDEX doc_fp',
-	map { "DO \$\$ BEGIN PERFORM count(*) FROM $_; END \$\$" } "simhash_pairs('doc_fp', 3)",
+	map { "SELECT count(*) FROM $_ HAVING count(*) = 0" } "simhash_pairs('doc_fp', 3)",
 	"simhash_clusters('doc_fp', 3)",
 	"simhash_duplicates('doc_body', 0.7)");
 
