@@ -53,19 +53,24 @@ impl Lock {
         self.acquire(mode, true);
     }
 
-    /// As [`take`](Self::take), but returns false instead of waiting.
-    pub fn try_take(&self, mode: pg_sys::LOCKMODE) -> bool {
-        self.acquire(mode, false)
+    /// As [`take`](Self::take). Returns whether this session held the lock before.
+    pub fn take_again(&self, mode: pg_sys::LOCKMODE) -> bool {
+        self.acquire(mode, true) == pg_sys::LockAcquireResult::LOCKACQUIRE_ALREADY_HELD
     }
 
-    fn acquire(&self, mode: pg_sys::LOCKMODE, waits: bool) -> bool {
+    /// As [`take`](Self::take), but returns false instead of waiting.
+    pub fn try_take(&self, mode: pg_sys::LOCKMODE) -> bool {
+        self.acquire(mode, false) != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+    }
+
+    fn acquire(&self, mode: pg_sys::LOCKMODE, waits: bool) -> pg_sys::LockAcquireResult::Type {
         // SAFETY: the tag is a plain struct, and a transaction is in progress.
         let result = unsafe { pg_sys::LockAcquire(&self.0, mode, false, !waits) };
         if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
             // SAFETY: a transaction is in progress.
             unsafe { pg_sys::AcceptInvalidationMessages() };
         }
-        result != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+        result
     }
 
     /// Releases a lock taken by [`take`](Self::take) or [`try_take`](Self::try_take).

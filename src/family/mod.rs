@@ -1,5 +1,5 @@
-//! What both triggers share: the tables that belong to a trigger's table, and how their rows are
-//! read.
+//! What the triggers of `simhash_dedup` and `simhash_cluster` share: the tables that belong to a
+//! trigger's table, and how their rows are read.
 //!
 //! Files: [`given`] and [`arguments`] (a trigger's arguments, as written and as meant), [`column`],
 //! [`value`] and [`row`] (handles), [`on`] (open tables, their triggers and indexes), [`generated`]

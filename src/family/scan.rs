@@ -31,7 +31,8 @@ pub type Sink<'a> = &'a mut dyn FnMut(Row<'_>) -> Next;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Any,
-    /// Rows with the fingerprint of this one may be passed over.
+    /// Rows with the fingerprint of this one may be passed over. In an index of texts this is as
+    /// `Any`.
     Other,
     None,
 }

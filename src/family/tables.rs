@@ -1,4 +1,5 @@
-//! Finds a trigger's family: the topmost parents of its table, and everything below them.
+//! Finds a trigger's family, the tables that it searches: for `simhash_dedup` everything below the
+//! topmost parents of its table, for `simhash_cluster` its table and what is below it.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};

@@ -48,8 +48,8 @@ struct NewGroup {
 pub fn assign(components: &mut Components<'_>) -> Assignment {
     let mut naming =
         Naming { groups: Vec::new(), new_ids: HashMap::new(), holders: HashMap::new() };
-    let bare = bare(components);
-    naming.new_ids.extend(bare.into_iter().map(|key| (key, None)));
+    let cleared = rows_to_clear(components);
+    naming.new_ids.extend(cleared.into_iter().map(|key| (key, None)));
     naming.collect(components);
     naming.inherit(components);
     naming.choose(components);
@@ -279,24 +279,25 @@ impl Naming {
 /// The rows that still hold an id although, lacking a fingerprint, a text or a scope, they belong
 /// to no group. They are read from the table, because a nested statement may have given a row what
 /// it lacked, and a group.
-fn bare(components: &mut Components<'_>) -> Vec<Key> {
+fn rows_to_clear(components: &mut Components<'_>) -> Vec<Key> {
     let wordless = components.wordless_rows();
-    let rows = std::mem::take(&mut components.bare).into_iter().chain(wordless).filter(|&key| {
-        let row = components.row(key);
-        row.kind == Kind::Fresh && row.stored.is_some()
-    });
+    let rows =
+        std::mem::take(&mut components.groupless).into_iter().chain(wordless).filter(|&key| {
+            let row = components.row(key);
+            row.kind == Kind::Fresh && row.stored.is_some()
+        });
     let keys: Vec<Key> = rows.collect();
-    let mut bare = Vec::new();
+    let mut cleared = Vec::new();
     table::rows_with(components, &keys, &mut |components, row| {
         if let Some(key) = row.key
             && components.point(&row).is_none_or(|at| components.wordless.contains(&at.what))
         {
             let key = components.key(key);
             components.row_mut(key).at = row.at;
-            bare.push(key);
+            cleared.push(key);
         }
     });
-    bare
+    cleared
 }
 
 /// The least of some ids.

@@ -125,7 +125,7 @@ pub struct Components<'a> {
     /// The groups of the standing rows found.
     pub groups: Vec<Key>,
     /// Fresh rows that can be in no group, because they lack a fingerprint, a text or a scope.
-    pub bare: Vec<Key>,
+    pub groupless: Vec<Key>,
     pub scopes: Scopes,
     links: Vec<Node>,
     changed: Vec<Changed>,
@@ -149,7 +149,7 @@ impl<'a> Components<'a> {
             keys: Keys::new(setup.key.column),
             rows: Vec::new(),
             groups: Vec::new(),
-            bare: Vec::new(),
+            groupless: Vec::new(),
             scopes: Scopes::default(),
             links: Vec::new(),
             changed: Vec::new(),
@@ -257,13 +257,13 @@ impl<'a> Components<'a> {
             *link = Node(index as u32);
         }
         self.groups.clear();
-        self.bare.clear();
+        self.groupless.clear();
         self.former.clear();
         for index in 0..self.changed.len() {
             let Changed { key, point, stored, stays } = self.changed[index];
             *self.row_mut(key) = Row { is_own: true, ..Row::fresh(stored, stays) };
             if point.is_none() {
-                self.bare.push(key);
+                self.groupless.push(key);
             }
         }
     }
@@ -282,7 +282,7 @@ impl<'a> Components<'a> {
         }
         match point {
             Some(point) => self.former.push((key, point)),
-            None => self.bare.push(key),
+            None => self.groupless.push(key),
         }
     }
 

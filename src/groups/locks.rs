@@ -16,8 +16,6 @@
 //!
 //! README.md beside this file says why that is enough.
 
-use std::cell::RefCell;
-
 use pgrx::pg_sys;
 
 use super::keys::{Key, Keys};
@@ -65,9 +63,9 @@ impl Ids {
         Ids([None; BUCKETS])
     }
 
-    /// Takes the locks that are missing. Returns whether any was. Locks are taken in ascending
-    /// order: if one is missing below a held one, all are given back first.
-    pub fn take(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
+    /// Takes the locks that are missing. Returns whether any was. Within one call buckets are locked
+    /// in ascending order: if one is missing below a held one, all are given back first.
+    pub fn complete(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
         let mut needed = [None; BUCKETS];
         for &(id, using) in wanted {
             let bucket = setup.key.column.hash(keys.value(id)) as usize % BUCKETS;
@@ -106,12 +104,6 @@ fn mode(using: Use) -> pg_sys::LOCKMODE {
     if using == Use::Joined { SHARE } else { EXCLUSIVE }
 }
 
-thread_local! {
-    /// The columns for which the latest transaction has done a dirty search.
-    static LOOKED: RefCell<(pg_sys::TransactionId, Vec<IdColumn>)> =
-        const { RefCell::new((pg_sys::InvalidTransactionId, Vec::new())) };
-}
-
 /// The gates of a column that a transaction holds. Its own makes transactions with near rows wait
 /// before their dirty search. The others are those of transactions in progress, whose rows it
 /// passes over: they will search once it has ended.
@@ -119,7 +111,8 @@ pub struct Gates {
     column: IdColumn,
     own: pg_sys::TransactionId,
     kept: Vec<pg_sys::TransactionId>,
-    /// Whether this transaction may give way: it has not finished a search for this column before.
+    /// Whether this transaction may give way: it held no gate of its own before, so no search of it
+    /// counts. A rolled back subtransaction's gates are given back, and its rows are gone.
     can_yield: bool,
 }
 
@@ -127,7 +120,7 @@ pub struct Gates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     GoOn,
-    LookAgain,
+    SearchAgain,
 }
 
 impl Gates {
@@ -135,11 +128,8 @@ impl Gates {
     pub fn take_own(setup: &Setup) -> Self {
         // SAFETY: the call is in a transaction, which gets a number if it has none.
         let own = unsafe { pg_sys::GetTopTransactionId() };
-        let column = setup.id_column();
-        let has_looked =
-            LOOKED.with_borrow(|(of, columns)| *of == own && columns.contains(&column));
-        let gates = Gates { column, own, kept: Vec::new(), can_yield: !has_looked };
-        gates.gate(own).take(EXCLUSIVE);
+        let mut gates = Gates { column: setup.id_column(), own, kept: Vec::new(), can_yield: true };
+        gates.can_yield = !gates.gate(own).take_again(EXCLUSIVE);
         gates
     }
 
@@ -165,7 +155,7 @@ impl Gates {
                 match gate.holder(EXCLUSIVE) {
                     Some(holder) if self.can_yield && (is_older(holder) || is_older(writer)) => {
                         self.give_way(&gate);
-                        return Then::LookAgain;
+                        return Then::SearchAgain;
                     }
                     // The gate was given back between the two calls. An older transaction may take
                     // it now.
@@ -194,18 +184,6 @@ impl Gates {
     fn gate(&self, transaction: pg_sys::TransactionId) -> Lock {
         let column = hash_of((self.column.0.to_u32(), self.column.1)) as u32;
         Lock::new(Class::Gate, transaction.into_inner(), column)
-    }
-
-    /// Notes that the statement's search is done. Later ones of this transaction cannot give way.
-    pub fn note_looked(self) {
-        LOOKED.with_borrow_mut(|(of, columns)| {
-            if *of != self.own {
-                (*of, *columns) = (self.own, Vec::new());
-            }
-            if !columns.contains(&self.column) {
-                columns.push(self.column);
-            }
-        });
     }
 }
 

@@ -4,7 +4,7 @@
 //! A *group* is a connected component of two or more near-duplicates. README.md beside this file
 //! says what is promised, and why. This comment is the map: how one statement gets its ids.
 //!
-//! # Ten terms
+//! # Eleven terms
 //!
 //! - *Key*: the value that identifies a row, in the column of `key=`. [`keys`] numbers these
 //!   values.
@@ -21,6 +21,7 @@
 //! - *Dirty search*: a search that also sees rows of other transactions in progress.
 //! - *Gate*: a lock named by a transaction's number. A transaction takes its own gate before its
 //!   dirty search. While another transaction holds that gate, it waits ([`locks`]).
+//! - *Look*: one call of [`settle::settle`] or of `whole::regroup_all`.
 //! - *Doubtful*: an id by which rows may have been connected that are not near ([`under_way`]).
 //!
 //! # The triggers
@@ -41,18 +42,20 @@
 //!    table.
 //! 2. [`statement`], AFTER: `inserted` reads the transition table (`transition`, `row`) and raises
 //!    an ERROR if a row has an id. The key and the point of each row that can be in a group are put
-//!    into a `Components`: these rows are fresh. For an INSERT of a large part of the table,
-//!    [`whole`] finds all groups instead, and the path ends.
+//!    into a `Components`: these rows are fresh. For an INSERT of a large part of the table, if the
+//!    column's lock can be had exclusively at once, [`whole`] finds all groups instead, and the path
+//!    ends.
 //! 3. `apply` takes the lock of the column of ids, shared ([`locks`]). While it is held, no other
 //!    transaction can find all groups anew. Then `apply` calls [`settle::settle`], which does the
 //!    rest.
 //! 4. `locks::Gates` takes the transaction's own gate. [`search`] does the dirty search. If other
 //!    transactions in progress have near rows, `Gates::deal_with` takes their gates, or waits for
-//!    these.
+//!    these. If it gives way to an older transaction, this step begins again.
 //! 5. A round begins, one pass of the loop in `settle`. [`search`] asks the indexes for the rows
 //!    near each fresh point ([`neighbours`]), with the latest snapshot. It connects fresh rows with
 //!    rows near them, and standing rows with their groups. The first round uses the dirty search's
-//!    result if no transaction has ended since.
+//!    result if no transaction has ended since. If a row on which the dirty search relied is gone,
+//!    the ids are given back, and step 4 is repeated.
 //! 6. If the search has found new doubtful ids, all rows of these groups become fresh
 //!    (`table::rows_of`), and another round begins.
 //! 7. [`assign`] names each component. The least id of its groups becomes the id of all its rows. A

@@ -45,8 +45,9 @@ pub struct SearchResult {
     /// Ids by which rows may have been connected that are not near: some search has read a row
     /// between its change and now.
     pub doubtful: Vec<Key>,
-    /// Points of which one row stands for several: the search has not read the others. It only
-    /// knows that they are near what this one is near.
+    /// The points of committed rows of others that were found; of texts, only the points searched
+    /// for. Copies of these rows may have been passed over. A search that counts has to find a row
+    /// at each of these points again.
     pub relied: HashSet<Point>,
     /// Points whose search ended at a standing row of the same point, with that row's key.
     copies_of: HashMap<Point, Key>,
@@ -54,7 +55,7 @@ pub struct SearchResult {
     wants_copies: bool,
     /// Whether a row without an id may belong to a statement whose AFTER trigger has not run. Then
     /// it represents no group.
-    bare_rows_come: bool,
+    ids_may_follow: bool,
     /// The command of the previous look ([`note_look`](super::under_way::note_look)).
     previous_look: Option<pg_sys::CommandId>,
 }
@@ -88,7 +89,7 @@ pub fn search(
     let others = under_way::others(setup);
     let mut found = SearchResult {
         wants_copies: similar.is_some() || others == Others::Changes,
-        bare_rows_come: others != Others::Nothing,
+        ids_may_follow: others != Others::Nothing,
         previous_look,
         ..SearchResult::default()
     };
@@ -129,25 +130,26 @@ impl SearchResult {
         let mut is_cut_short = false;
         neighbours.near(components, point, None, &mut |components, row| {
             is_cut_short = asks && near.len() == FEW;
-            if is_cut_short { Next::None } else { self.take(components, row, point, near) }
+            if is_cut_short { Next::None } else { self.note_near(components, row, point, near) }
         });
         if !is_cut_short {
             return;
         }
         near.clear();
         neighbours.equal(components, point, &mut |components, row| {
-            self.take(components, row, point, near)
+            self.note_near(components, row, point, near)
         });
         if !self.copies_of.contains_key(&point) {
             near.clear();
             neighbours.near(components, point, None, &mut |components, row| {
-                self.take(components, row, point, near)
+                self.note_near(components, row, point, near)
             });
         }
     }
 
     /// The same for texts. Equal texts come first, because rows that are connected with these then
-    /// need no comparison. Each row found is connected at once.
+    /// need no comparison. If a standing copy ends the search, the rows in `near` are left for the
+    /// caller to connect. Otherwise each row found is connected at once, and `near` is empty.
     fn find_similar(
         &mut self,
         components: &mut Components<'_>,
@@ -156,7 +158,7 @@ impl SearchResult {
         near: &mut Vec<Near>,
     ) {
         neighbours.equal(components, point, &mut |components, row| {
-            self.take(components, row, point, near)
+            self.note_near(components, row, point, near)
         });
         if self.copies_of.contains_key(&point) {
             return;
@@ -167,10 +169,10 @@ impl SearchResult {
         near.clear();
         let own = own.map(|own| Anchor { own, trusts_ids });
         neighbours.near(components, point, own, &mut |components, row| {
-            let next = self.take(components, row, point, near);
+            let next = self.note_near(components, row, point, near);
             for near in near.drain(..) {
                 if let Some(Anchor { own, .. }) = own {
-                    self.take_in(components, &near);
+                    self.add_to_components(components, &near);
                     components.link_rows(own, near.key);
                 }
             }
@@ -179,7 +181,7 @@ impl SearchResult {
     }
 
     /// Notes a near row, and returns which rows the scan should return next.
-    fn take(
+    fn note_near(
         &mut self,
         components: &mut Components<'_>,
         row: &Neighbour<'_>,
@@ -200,7 +202,7 @@ impl SearchResult {
             self.relied.insert(Point { what, ..point });
         }
         let stands = matches!(kind, Kind::Absent | Kind::Standing)
-            && (stored.is_some() || !self.bare_rows_come);
+            && (stored.is_some() || !self.ids_may_follow);
         match stands && !self.wants_copies {
             true if distance == 0 => {
                 self.copies_of.insert(point, key);
@@ -216,14 +218,14 @@ impl SearchResult {
     fn unite(&mut self, components: &mut Components<'_>, near: &[Near]) {
         if let Some(first) = near.iter().find(|near| near.distance == 0) {
             for near in near {
-                self.take_in(components, near);
+                self.add_to_components(components, near);
                 components.link_rows(first.key, near.key);
             }
         }
     }
 
     /// Adds a row that a search has found to the components, with the group that it represents.
-    fn take_in(&mut self, components: &mut Components<'_>, near: &Near) {
+    fn add_to_components(&mut self, components: &mut Components<'_>, near: &Near) {
         let row = components.row_mut(near.key);
         match row.kind {
             Kind::Fresh | Kind::NearOnly => {
@@ -321,7 +323,7 @@ impl<'a> Similar<'a> {
             if matches!(components.row(own.key).kind, Kind::Absent | Kind::Standing) {
                 continue;
             }
-            found.take_in(components, own);
+            found.add_to_components(components, own);
             if near.len() == 1 {
                 continue;
             }
@@ -364,7 +366,7 @@ impl<'a> Similar<'a> {
                 continue;
             }
             if self.sets().verified(set, &theirs).is_some() {
-                found.take_in(components, other);
+                found.add_to_components(components, other);
                 components.link_rows(own.key, other.key);
             } else {
                 self.refused.insert(digest);

@@ -40,37 +40,34 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     let mut doubtful = apart;
     let changed = components.changed_points();
     let mut gates = (!changed.is_empty()).then(|| Gates::take_own(setup));
-    let mut first_look =
-        gates.as_mut().map(|gates| look_at_everything(components, &changed, gates, previous_look));
+    let mut dirty =
+        gates.as_mut().map(|gates| search_dirty(components, &changed, gates, previous_look));
     // If the statement only added rows, the dirty search needs no second search with a snapshot, as
     // long as no transaction has ended since.
-    let mut first_look_suffices = doubtful.is_empty() && components.left.is_empty();
+    let mut dirty_suffices = doubtful.is_empty() && components.left.is_empty();
     loop {
         pgrx::check_for_interrupts!();
         let completions = snapshot::completions();
         let mut suspects = Suspects::default();
-        let found = match &mut first_look {
-            Some(look) if first_look_suffices && look.completions == completions => {
-                std::mem::take(&mut look.found)
+        let counts = |dirty: &&mut DirtySearch| dirty_suffices && dirty.completions == completions;
+        let found = if let Some(dirty) = dirty.as_mut().filter(counts) {
+            std::mem::take(&mut dirty.found)
+        } else {
+            suspects = begin_round(components, &doubtful, when);
+            let points = components.fresh_points();
+            let found = search(components, &points, View::Committed, previous_look);
+            // The dirty search passed over copies of a row that is gone now, and rows in progress
+            // may be among these copies. Gates have to be taken before ids.
+            if let (Some(dirty), Some(gates)) = (&mut dirty, &mut gates)
+                && !dirty.relied.is_subset(&found.relied)
+            {
+                ids.release(setup);
+                *dirty = search_dirty(components, &changed, gates, previous_look);
+                continue;
             }
-            first_look => {
-                suspects = begin_round(components, &doubtful, when);
-                let points = components.fresh_points();
-                let found = search(components, &points, View::Committed, previous_look);
-                // The dirty search passed over copies of a row that is gone now, and rows in
-                // progress may be among these copies. Gates have to be taken before ids.
-                if let (Some(look), Some(gates)) = (&*first_look, &mut gates)
-                    && !look.relied.is_subset(&found.relied)
-                {
-                    ids.release(setup);
-                    *first_look =
-                        Some(look_at_everything(components, &changed, gates, previous_look));
-                    continue;
-                }
-                found
-            }
+            found
         };
-        first_look_suffices = false;
+        dirty_suffices = false;
         let new = found.doubtful.iter().filter(|&id| !doubtful.contains(id));
         let new: Vec<Key> = new.copied().collect();
         if !new.is_empty() {
@@ -79,7 +76,7 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
         }
         let mut assignment = assign(components);
         assignment.uses.extend(suspects.all.iter().map(|&id| (id, Use::Changed)));
-        let is_missing = ids.take(setup, &components.keys, &assignment.uses);
+        let is_missing = ids.complete(setup, &components.keys, &assignment.uses);
         if is_missing && snapshot::completions() != completions {
             continue;
         }
@@ -87,17 +84,13 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
             if when == Settle::Later {
                 mark(components, &suspects.apart, &assignment);
             }
-            table::write_ids(setup, &assignment.new_ids);
-            if let Some(gates) = gates {
-                gates.note_looked();
-            }
-            return;
+            return table::write_ids(setup, &assignment.new_ids);
         }
     }
 }
 
 /// The result of a dirty search.
-struct FirstLook {
+struct DirtySearch {
     found: SearchResult,
     /// The points that it relies on: see [`SearchResult::relied`].
     relied: HashSet<Point>,
@@ -107,19 +100,19 @@ struct FirstLook {
 
 /// Searches these points with a dirty snapshot, and takes the gates of all transactions in progress
 /// that have near rows. Searches again if this transaction has given way.
-fn look_at_everything(
+fn search_dirty(
     components: &mut Components<'_>,
     points: &[Point],
     gates: &mut Gates,
     previous_look: Option<pg_sys::CommandId>,
-) -> FirstLook {
+) -> DirtySearch {
     loop {
         let completions = snapshot::completions();
         components.begin();
         let mut found = search(components, points, View::Everything, previous_look);
         if gates.deal_with(&found.writers) == Then::GoOn {
             let relied = std::mem::take(&mut found.relied);
-            return FirstLook { found, relied, completions };
+            return DirtySearch { found, relied, completions };
         }
     }
 }

@@ -44,7 +44,8 @@ pub struct Setup {
     /// The column that rows are searched by: the fingerprint, or the text.
     pub searched: Named,
     pub by: By,
-    /// What connects rows besides near fingerprints.
+    /// How texts are compared after fingerprints (`fp=` with `similarity=`). `None` if rows are
+    /// searched by text: then `by` has the similarity.
     pub verification: Option<Verification>,
     /// The column of the texts that `verification` compares.
     pub text: Option<Named>,
