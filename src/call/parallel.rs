@@ -8,8 +8,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::error::raise;
 use crate::library;
 
-/// The key of the chunk with the leader's build.
-const BUILD: u64 = 0x5349_4d48_0000_0301;
+/// The key of the chunk with the leader's build, which no operation uses for another.
+const BUILD: u64 = 0x5349_4d48_ffff_0001;
 
 /// Enters parallel mode, and makes a context for workers that run a function of this library.
 pub fn begin(function: &CStr, workers: usize) -> *mut pg_sys::ParallelContext {
