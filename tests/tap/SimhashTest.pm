@@ -11,7 +11,7 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is
+our @EXPORT = qw(server_programs soak soak_seconds parallel_joins seed roll by_force new_node answer_is
 	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
 	start_again pgbench_tries_again under_load replay_settings new_standby);
 
@@ -50,6 +50,13 @@ sub seed
 	srand($seed);
 	note "SIMHASH_SEED=$seed";
 	return $seed;
+}
+
+# The directory of the programs of the server under test.
+sub server_programs
+{
+	my ($found) = grep { -x "$_/postgres" } split /:/, $ENV{PATH};
+	return $found // die "no postgres in $ENV{PATH}";
 }
 
 # A whole number of at least 0 and below a limit.

@@ -102,7 +102,7 @@ for my $mode (@modes)
 	# table.
 	$old->safe_psql('postgres', q{UPDATE pg_attribute SET attoptions = NULL
 		WHERE attoptions::text LIKE '%pg_attver%'})
-	  if slurp_file($new->config_data('--bindir') . '/postgres') !~ /pg_attver/;
+	  if slurp_file(server_programs() . '/postgres') !~ /pg_attver/;
 	$old->stop;
 	# From 18 on pages have checksums by default.
 	my @plain = $new->pg_version >= 18 ? '--no-data-checksums' : ();
@@ -110,8 +110,8 @@ for my $mode (@modes)
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	$new->command_ok(
 		[ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir,
-			'-b', $old_server ? "$old_server/bin" : $old->config_data('--bindir'),
-			'-B', $new->config_data('--bindir'),
+			'-b', $old_server ? "$old_server/bin" : server_programs(),
+			'-B', server_programs(),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],
 		"$name: pg_upgrade");
 	$new->start;

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # A copy of the server, whose library can be replaced while other tests run.
-my ($programs) = grep { -x "$_/postgres" } split /:/, $ENV{PATH};
+my $programs = server_programs();
 my $root = $programs;
 $root = dirname($root) while !-f "$root/stamp" && length $root > 1;
 my $copy = PostgreSQL::Test::Utils::tempdir . '/server';
