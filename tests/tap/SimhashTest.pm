@@ -11,7 +11,7 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(server_programs soak soak_seconds parallel_joins seed roll by_force new_node answer_is
+our @EXPORT = qw(server_programs server_version soak soak_seconds parallel_joins seed roll by_force new_node answer_is
 	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
 	start_again pgbench_tries_again under_load replay_settings new_standby);
 
@@ -59,6 +59,13 @@ sub server_programs
 	return $found // die "no postgres in $ENV{PATH}";
 }
 
+# The major version of the server under test.
+sub server_version
+{
+	my ($major) = `postgres --version` =~ /\) (\d+)/ or die 'no version of postgres';
+	return $major;
+}
+
 # A whole number of at least 0 and below a limit.
 sub roll { seed(); return int(rand(shift)) }
 
@@ -66,8 +73,7 @@ sub roll { seed(); return int(rand(shift)) }
 sub new_node
 {
 	my ($name, $settings, %init) = @_;
-	my @of_server = $init{install_path} ? (install_path => delete $init{install_path}) : ();
-	my $node = PostgreSQL::Test::Cluster->new($name, @of_server);
+	my $node = PostgreSQL::Test::Cluster->new($name);
 	my @extra = ('--encoding=UTF8', '--locale=C', @{ delete $init{options} // [] });
 	$node->init(extra => \@extra, %init);
 	$node->append_conf('postgresql.conf', <<"CONF");

@@ -105,11 +105,11 @@ for my $mode (@modes)
 	  if slurp_file(server_programs() . '/postgres') !~ /pg_attver/;
 	$old->stop;
 	# From 18 on pages have checksums by default.
-	my @plain = $new->pg_version >= 18 ? '--no-data-checksums' : ();
+	my @plain = server_version() >= 18 ? '--no-data-checksums' : ();
 	$new->init(extra => [ '--encoding=UTF8', '--locale=C', @plain ]);
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	$new->command_ok(
-		[ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir,
+		[ 'pg_upgrade', server_version() >= 15 ? '--no-sync' : (), '-d', $old->data_dir, '-D', $new->data_dir,
 			'-b', $old_server ? "$old_server/bin" : server_programs(),
 			'-B', server_programs(),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],

@@ -20,14 +20,14 @@ my $copy = PostgreSQL::Test::Utils::tempdir . '/server';
 system('cp', '-R', $root, $copy) == 0 or die "no copy of $root";
 chomp(my $library = `find '$copy' -name pg_simhash.so`);
 
-my $install = $copy . substr(dirname($programs), length $root);
-my $node = new_node('main', <<'CONF', install_path => $install);
+$ENV{PATH} = $copy . substr($programs, length $root) . ":$ENV{PATH}";
+my $node = new_node('main', <<'CONF');
 autovacuum = off
 min_parallel_table_scan_size = 0
 min_parallel_index_scan_size = 0
 parallel_setup_cost = 0
 CONF
-my $has_board = $node->pg_version >= 17;
+my $has_board = server_version() >= 17;
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id serial PRIMARY KEY, kind text, fp fingerprint64);
 CREATE INDEX t_fp ON t USING simhash (fp);
