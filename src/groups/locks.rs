@@ -63,8 +63,8 @@ impl Ids {
         Ids([None; BUCKETS])
     }
 
-    /// Takes the locks that are missing. Returns whether any was. Within one call buckets are locked
-    /// in ascending order: if one is missing below a held one, all are given back first.
+    /// Takes the locks that are missing. Returns whether any was. Within one call buckets are
+    /// locked in ascending order: if one is missing below a held one, all are given back first.
     pub fn complete(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
         let mut needed = [None; BUCKETS];
         for &(id, using) in wanted {

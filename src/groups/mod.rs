@@ -43,8 +43,8 @@
 //! 2. [`statement`], AFTER: `inserted` reads the transition table (`transition`, `row`) and raises
 //!    an ERROR if a row has an id. The key and the point of each row that can be in a group are put
 //!    into a `Components`: these rows are fresh. For an INSERT of a large part of the table, if the
-//!    column's lock can be had exclusively at once, [`whole`] finds all groups instead, and the path
-//!    ends.
+//!    column's lock can be had exclusively at once, [`whole`] finds all groups instead, and the
+//!    path ends.
 //! 3. `apply` takes the lock of the column of ids, shared ([`locks`]). While it is held, no other
 //!    transaction can find all groups anew. Then `apply` calls [`settle::settle`], which does the
 //!    rest.

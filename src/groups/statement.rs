@@ -298,7 +298,7 @@ fn add_from_table(components: &mut Components<'_>, keys: &[Key]) {
 const FEW: usize = 10_000;
 /// How many rows the join reads in the time that one search takes.
 const JOINED: f64 = 8.0;
-/// The same if texts are compared after fingerprints: comparing costs more than searching or joining.
+/// The same if texts are compared after fingerprints: that costs more than searching or joining.
 const JOINED_BY_TEXT: f64 = 2.0;
 
 /// Whether the new rows are so large a part of the table that finding all groups anew costs less

@@ -10,8 +10,8 @@ use crate::catalog::cache::valid;
 ///
 /// Invariant: the node and all nodes below it are as PostgreSQL makes them: a node has the fields
 /// that its tag says, and the arguments of a function or an operator have the types that it takes.
-/// They exist, and nobody else changes them, until the hook or the support function returns for which
-/// the handle was made, or its maker lets them go; no handle is used after that.
+/// They exist, and nobody else changes them, until the hook or the support function returns for
+/// which the handle was made, or its maker lets them go; no handle is used after that.
 #[derive(Clone, Copy)]
 pub struct Expr(NonNull<pg_sys::Node>);
 

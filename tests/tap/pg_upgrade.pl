@@ -109,7 +109,8 @@ for my $mode (@modes)
 	$new->init(extra => [ '--encoding=UTF8', '--locale=C', @plain ]);
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	$new->command_ok(
-		[ 'pg_upgrade', server_version() >= 15 ? '--no-sync' : (), '-d', $old->data_dir, '-D', $new->data_dir,
+		[ 'pg_upgrade', server_version() >= 15 ? '--no-sync' : (),
+			'-d', $old->data_dir, '-D', $new->data_dir,
 			'-b', $old_server ? "$old_server/bin" : server_programs(),
 			'-B', server_programs(),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],

@@ -119,8 +119,8 @@ impl Blocks {
         Self::new(blocks, of_first)
     }
 
-    /// Begins anew with smaller blocks, in which each place has `degree` keys, because memory did not
-    /// hold the keys of a meeting.
+    /// Begins anew with smaller blocks, because memory did not hold the keys of a meeting. Each
+    /// place has `degree` keys.
     ///
     /// # Errors
     /// If the blocks are as small as they can be.
