@@ -251,7 +251,7 @@ impl Pairs {
             }
             // Free its lists before the next ones are made.
             begun.meeting = None;
-            let Some(meeting) = begun.blocks.next() else { return Ok(Step::End) };
+            let Some(meeting) = begun.blocks.next_meeting() else { return Ok(Step::End) };
             let law = (self.law, &begun.classes);
             let lists = walk(rows, self.places, law, &meeting, None, self.memory);
             begun.next = meeting.second.start;
@@ -279,13 +279,13 @@ impl Pairs {
         rows.progress(WALK);
         let mut account = Account::new(places);
         let mut blocks = Blocks::of_all(places, law.split);
-        let mut meeting = blocks.next().ok_or(Full)?;
+        let mut meeting = blocks.next_meeting().ok_or(Full)?;
         let account_of = Some(&mut account);
         let lists = match walk(rows, places, (law, &classes), &meeting, account_of, memory) {
             Ok(lists) => lists,
             Err(degrees) => {
                 blocks = Blocks::divided(degrees.into_iter(), law.split, memory);
-                meeting = blocks.next().ok_or(Full)?;
+                meeting = blocks.next_meeting().ok_or(Full)?;
                 walk(rows, places, (law, &classes), &meeting, None, memory).map_err(|_| Full)?
             }
         };

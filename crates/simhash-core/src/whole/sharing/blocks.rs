@@ -136,8 +136,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// The next meeting.
-    pub fn next(&mut self) -> Option<Meeting> {
+    /// Goes on to the next meeting.
+    pub fn next_meeting(&mut self) -> Option<Meeting> {
         let second = self.blocks.get(self.second)?.clone();
         let first = self.blocks[self.first].clone();
         let last = self.of_first.map_or(self.second, |count| count - 1);

@@ -50,7 +50,7 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
     let mut cover = Cover::new(places);
     let mut unions = Unions::new(places);
     let mut blocks = Blocks::of_all(places, None);
-    while let Some(meeting) = blocks.next() {
+    while let Some(meeting) = blocks.next_meeting() {
         let found = shared(rows, places, &meeting, |_| true, law.sketch.shared, memory);
         let Ok(shared) = found else {
             blocks.divide(law.sketch.bands, memory)?;

@@ -72,7 +72,7 @@ pub fn cover(
 ) -> Result<Cover, Full> {
     let mut cover = Cover::new(places);
     let mut blocks = Blocks::of_all(places, split);
-    while let Some(meeting) = blocks.next() {
+    while let Some(meeting) = blocks.next_meeting() {
         let first = if meeting.is_of_one() { 0..0 } else { meeting.first.clone() };
         let wanted = |place: u32| !first.contains(&place) || cover.is_kept(place);
         let found = shared(rows, places, &meeting, wanted, law.sketch.shared, memory);

@@ -84,7 +84,7 @@ impl Pairs {
                 return Ok(true);
             }
             self.meeting = None;
-            let Some(meeting) = self.blocks.next() else { return Ok(false) };
+            let Some(meeting) = self.blocks.next_meeting() else { return Ok(false) };
             let least = self.law.sketch.shared;
             let Ok(shared) = shared(rows, self.places, &meeting, |_| true, least, self.memory)
             else {

@@ -351,7 +351,7 @@ fn blocks_meet_once_and_say_how_much_is_done() {
         let degrees: Vec<u32> = (0..places).map(|_| random.below(9) as u32).collect();
         let mut blocks = Blocks::divided(degrees.iter().copied(), split, 20 * 12 * 2);
         let (mut met, mut share) = (HashMap::new(), 0.0);
-        while let Some(meeting) = blocks.next() {
+        while let Some(meeting) = blocks.next_meeting() {
             let keys = |place: u32| degrees[place as usize];
             let sizes = [&meeting.first, &meeting.second].map(|x| x.clone().map(keys).sum::<u32>());
             assert!(sizes.iter().all(|&size| size <= 20));
@@ -374,17 +374,17 @@ fn blocks_meet_once_and_say_how_much_is_done() {
 fn blocks_are_divided_once() {
     for (places, split) in [(1000, None), (1000, Some(300))] {
         let mut blocks = Blocks::of_all(places, split);
-        let whole = blocks.next().unwrap();
+        let whole = blocks.next_meeting().unwrap();
         assert_eq!((whole.first.start, whole.second.end), (0, places));
         blocks.divide(35, 35 * 12 * 2 * 70).unwrap();
-        let first = blocks.next().unwrap();
+        let first = blocks.next_meeting().unwrap();
         assert_eq!(first.first, 0..70);
         assert_eq!(blocks.divide(35, 35 * 12 * 2 * 70), Err(Full));
         assert_eq!(blocks.divide(35, 1), Ok(()));
         assert_eq!(blocks.divide(35, 1), Err(Full));
     }
     for split in [Some(0), Some(9)] {
-        assert_eq!(Blocks::of_all(9, split).next(), None);
+        assert_eq!(Blocks::of_all(9, split).next_meeting(), None);
     }
-    assert_eq!(Blocks::of_all(0, None).next(), None);
+    assert_eq!(Blocks::of_all(0, None).next_meeting(), None);
 }
