@@ -404,6 +404,8 @@ fn least_reach(path: Path, held: Searched) -> Reach {
 /// The distance of a condition on the searched column, and its number of fingerprints if that is
 /// known.
 fn clause_reach(path: Path, held: Searched, clause: Expr) -> Option<(u32, Option<f64>)> {
+    // The indexed column is on the left.
+    let argument = clause.right_operand()?;
     let operator = clause.operator()?;
     // SAFETY: the index has an operator family for each key column; a catalogue look-up.
     let number = unsafe {
@@ -413,8 +415,6 @@ fn clause_reach(path: Path, held: Searched, clause: Expr) -> Option<(u32, Option
     if number == strategy::EQUAL {
         return Some((0, None));
     }
-    // The indexed column is on the left.
-    let argument = clause.argument(1)?;
     // A constant is decoded by the layout of its type, so the layout has to fit.
     let fits = |constant: &Constant| held.kind.operand_fits(number, constant.type_oid());
     let Some(constant) = argument.constant().filter(fits) else {

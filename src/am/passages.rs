@@ -170,15 +170,10 @@ impl PassageRecipe {
 const USUAL_BYTES: usize = 600;
 const BYTES_PER_WORD: usize = 6;
 
-/// The right operand of an operator clause.
-fn asked_of(clause: Expr) -> Option<Expr> {
-    clause.operator().and_then(|_| clause.argument(1))
-}
-
 /// Whether the right operand of an operator clause is a call with a constant second argument, as
 /// text_passage's number of words is.
 fn knows_words(clause: Expr) -> bool {
-    let call = asked_of(clause).filter(|asked| asked.call().is_some());
+    let call = clause.right_operand().filter(|asked| asked.call().is_some());
     let words = call.and_then(|call| call.argument(1));
     words.is_some_and(Expr::is_constant)
 }
@@ -188,7 +183,7 @@ fn knows_words(clause: Expr) -> bool {
 /// # Safety
 /// `clause` is an index qual on a text searched for passages.
 unsafe fn constant_of<'a>(clause: Expr) -> Option<TextPassage<'a>> {
-    let value = asked_of(clause)?.constant()?.datum();
+    let value = clause.right_operand()?.constant()?.datum();
     // SAFETY: the operator's right-hand type is text_passage, and the constant is not NULL.
     Some(unsafe { TextPassage::decode(value) })
 }

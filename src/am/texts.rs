@@ -111,9 +111,7 @@ impl Recipe {
         let serves = |similarity: f64, config: &str| {
             similarity >= self.similarity && ConfigText::same_sets(config, &self.config)
         };
-        let Some(argument) = clause.operator().and_then(|_| clause.argument(1)) else {
-            return true;
-        };
+        let Some(argument) = clause.right_operand() else { return true };
         if let Some((similarity, config)) = constants_of(argument) {
             return serves(similarity, &config);
         }

@@ -113,6 +113,12 @@ impl Expr {
         self.arguments()?.get(place)
     }
 
+    /// The right operand of an operator clause. `None` for a comparison with an array, whose
+    /// argument is of another type than the operator's.
+    pub fn right_operand(self) -> Option<Expr> {
+        if self.tag() == pg_sys::NodeTag::T_OpExpr { self.argument(1) } else { None }
+    }
+
     /// A copy of a call, of an operator, or of a comparison with an array, with other arguments.
     ///
     /// # Safety

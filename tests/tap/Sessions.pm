@@ -7,8 +7,7 @@ use IPC::Open2;
 use Test::More;
 use Exporter 'import';
 
-our @EXPORT = qw(open_session backend begin ended answer waits
-	close_sessions);
+our @EXPORT = qw(open_session backend begin ended answer waits close_sessions);
 
 my %session;
 

@@ -12,9 +12,9 @@ use Exporter 'import';
 use FindBin;
 
 our @EXPORT = qw(server_programs server_version soak soak_seconds parallel_joins seed roll
-	by_force new_node answer_is
-	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
-	start_again pgbench_tries_again under_load replay_settings new_standby);
+	by_force new_node answer_is components_are error_like index_is_clean answers_agree
+	session_errors kill_all_processes start_again pgbench_tries_again under_load replay_settings
+	new_standby);
 
 # Whether the tests run in their long form, as in `scripts/run soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }

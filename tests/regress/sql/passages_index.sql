@@ -62,6 +62,8 @@ INSERT INTO form (form, query) VALUES
   'SELECT IDS FROM p_t WHERE shares_passage(body, (SELECT body FROM p_t WHERE id = 64), 12)'),
 ('any of a list', 'SELECT IDS FROM p_t WHERE body && ANY (ARRAY[text_passage($1::text, 12),
   text_passage((SELECT body FROM p_t WHERE id = 128), 12)])'),
+('any of a constant list', 'SELECT IDS FROM p_t WHERE body && ANY (ARRAY[
+  text_passage($1::text, 12), text_passage($1::text, 13)])'),
 ('OR', 'SELECT IDS FROM p_t WHERE shares_passage(body, $1, 12)
   OR shares_passage(body, (SELECT body FROM p_t WHERE id = 128), 12)'),
 ('AND', 'SELECT IDS FROM p_t WHERE shares_passage(body, $1, 12) AND tenant = 1'),
